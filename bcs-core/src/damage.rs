@@ -6,12 +6,6 @@
 //! to run. The cargo feature `damage` makes this module for the tests of other crates.
 
 use crate::wire::{self, FrameBuffer, WireMessage};
-use rkyv::Deserialize;
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::rancor;
-use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -110,13 +104,7 @@ pub struct DamagedStream<T> {
     pub is_refused: bool,
 }
 
-impl<T> DamagedStream<T>
-where
-    T: WireMessage + Clone + Debug + PartialEq,
-    T: for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-        + Deserialize<T, HighDeserializer<rancor::Error>>,
-{
+impl<T: WireMessage + Clone + Debug + PartialEq> DamagedStream<T> {
     /// Some of these messages in any order, and damage somewhere: to one message in a whole frame, to a
     /// length, to the stream; or none.
     ///
@@ -177,12 +165,7 @@ where
 }
 
 /// What a receiver takes of a stream, and whether it refuses what follows.
-fn taken<T>(bytes: &[u8]) -> (Vec<T>, bool)
-where
-    T: WireMessage,
-    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-        + Deserialize<T, HighDeserializer<rancor::Error>>,
-{
+fn taken<T: WireMessage>(bytes: &[u8]) -> (Vec<T>, bool) {
     let (mut buffer, mut messages) = (FrameBuffer::default(), Vec::new());
     buffer.push(bytes);
     loop {

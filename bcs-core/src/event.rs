@@ -3,27 +3,13 @@
 //! An event counts: every transfer that names it adds one signal, and Test-Event takes all signals that are
 //! there. Invariant: a signal is taken exactly once, whoever tests: counters are atomics.
 
-use serde::{Deserialize, Serialize};
+use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The number of an event in a node's event table. As with addresses, the same number names the same event
 /// on every node.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    rkyv::Archive,
-    rkyv::Serialize,
-    rkyv::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Archive, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct EventId(pub u32);
 

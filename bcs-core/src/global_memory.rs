@@ -6,7 +6,7 @@
 //! as address space allows) or *sparse* (small pages come with the first write, so that thousands of
 //! simulated nodes fit in one process).
 
-use serde::{Deserialize, Serialize};
+use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,20 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An offset in bytes into global memory.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    rkyv::Archive,
-    rkyv::Serialize,
-    rkyv::Deserialize,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Archive, Serialize, Deserialize,
 )]
 #[repr(transparent)]
 pub struct GlobalAddress(pub u64);
@@ -53,8 +40,7 @@ impl fmt::Display for GlobalAddress {
 }
 
 /// A global variable: 8 bytes at an 8-byte boundary, read and written as one, little-endian in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "GlobalAddress", into = "GlobalAddress")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GlobalVariable(GlobalAddress);
 
 impl GlobalVariable {
@@ -69,27 +55,13 @@ impl GlobalVariable {
         if address.0.is_multiple_of(Self::BYTES) {
             Ok(Self(address))
         } else {
-            Err(MemoryError::Misaligned { at: address })
+            Err(MemoryError::Misaligned(address))
         }
     }
 
     /// The variable's address.
     pub const fn address(self) -> GlobalAddress {
         self.0
-    }
-}
-
-impl TryFrom<GlobalAddress> for GlobalVariable {
-    type Error = MemoryError;
-
-    fn try_from(address: GlobalAddress) -> Result<Self, MemoryError> {
-        Self::at(address)
-    }
-}
-
-impl From<GlobalVariable> for GlobalAddress {
-    fn from(variable: GlobalVariable) -> Self {
-        variable.0
     }
 }
 
@@ -112,12 +84,9 @@ pub enum MemoryError {
         /// The size of the memory.
         size_bytes: u64,
     },
-    /// A variable that is not at an 8-byte boundary.
-    #[error("a global variable lies at a multiple of 8, which {at} is not")]
-    Misaligned {
-        /// The address that was given.
-        at: GlobalAddress,
-    },
+    /// A variable's address that is not at an 8-byte boundary.
+    #[error("a global variable lies at a multiple of 8, which {0} is not")]
+    Misaligned(GlobalAddress),
 }
 
 /// One node's global memory, as a backend sees it. It is registered once, with the backend's constructor.
@@ -205,38 +174,26 @@ impl MemoryView<'_> {
     }
 }
 
-/// Memory in one piece: owned, or a mapping that other processes may share.
+/// Memory in one piece, which its owner keeps: that of a mapping, for example.
 #[derive(Debug)]
-pub struct FlatMemory {
+pub struct FlatMemory<O> {
     base: NonNull<u8>,
     size_bytes: u64,
-    /// Keeps owned memory alive; variables need the alignment of its type.
-    _owner: Option<Box<[AtomicU64]>>,
+    _owner: O,
 }
 
-// SAFETY: the memory is owned or, by the contract of `from_raw`, valid from any thread of the process.
-unsafe impl Send for FlatMemory {}
+// SAFETY: by the contract of `from_raw`, the memory is valid from any thread of the process.
+unsafe impl<O: Send> Send for FlatMemory<O> {}
 
-impl FlatMemory {
-    /// Zeroed memory of at least `size_bytes` (rounded up to a multiple of 8).
-    pub fn new(size_bytes: u64) -> Self {
-        // SAFETY: zeros are an atomic integer. Large memory comes as zeros from the system, and takes up what
-        // is used of it.
-        let words: Box<[AtomicU64]> =
-            unsafe { Box::new_zeroed_slice(size_bytes.div_ceil(8) as usize).assume_init() };
-        // Exposed as writable from the start: atomics are writable through a shared reference.
-        let base = NonNull::from(&*words).cast();
-        Self { base, size_bytes: words.len() as u64 * 8, _owner: Some(words) }
-    }
-
-    /// Memory that is mapped elsewhere, for example a NIC's memfd.
+impl<O> FlatMemory<O> {
+    /// The memory that an owner keeps.
     ///
     /// # Safety
     /// `base` must point to `size_bytes` bytes, readable, writable, initialised and aligned to 8, that stay
-    /// mapped for as long as the value lives and are only accessed through raw pointers or atomics. Who
+    /// mapped for as long as the owner lives and are only accessed through raw pointers or atomics. Who
     /// shares the mapping orders its accesses by events, as the protocol does.
-    pub unsafe fn from_raw(base: NonNull<u8>, size_bytes: u64) -> Self {
-        Self { base, size_bytes, _owner: None }
+    pub unsafe fn from_raw(base: NonNull<u8>, size_bytes: u64, owner: O) -> Self {
+        Self { base, size_bytes, _owner: owner }
     }
 
     /// The address in this process of a range that has been checked.
@@ -253,7 +210,7 @@ impl FlatMemory {
     }
 }
 
-impl GlobalMemory for FlatMemory {
+impl<O> GlobalMemory for FlatMemory<O> {
     fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -391,7 +348,7 @@ mod tests {
                         model[*at as usize..][..8].copy_from_slice(&value.to_le_bytes());
                     }
                 }
-                Err(error) => assert_eq!(error, MemoryError::Misaligned { at: GlobalAddress(*at) }),
+                Err(error) => assert_eq!(error, MemoryError::Misaligned(GlobalAddress(*at))),
             },
             Access::Read(at, bytes) => {
                 let view = memory.view(GlobalAddress(*at), *bytes as u64);
@@ -425,14 +382,10 @@ mod tests {
         ) {
             let elsewhere: Vec<AtomicU64> = (0..SIZE_BYTES / 8).map(|_| AtomicU64::new(0)).collect();
             let base = NonNull::from(&*elsewhere).cast();
-            // SAFETY: the vector has so many bytes, made of atomics, and lives longer than the memory over
-            // it.
-            let mapped = unsafe { FlatMemory::from_raw(base, SIZE_BYTES) };
-            let mut memories: [Box<dyn GlobalMemory>; 3] = [
-                Box::new(FlatMemory::new(SIZE_BYTES)),
-                Box::new(mapped),
-                Box::new(SparseMemory::new(SIZE_BYTES)),
-            ];
+            // SAFETY: the vector has so many bytes, made of atomics, and goes with the memory over it.
+            let flat = unsafe { FlatMemory::from_raw(base, SIZE_BYTES, elsewhere) };
+            let mut memories: [Box<dyn GlobalMemory>; 2] =
+                [Box::new(flat), Box::new(SparseMemory::new(SIZE_BYTES))];
             for memory in &mut memories {
                 let mut model = vec![0; SIZE_BYTES as usize];
                 for access in &accesses {

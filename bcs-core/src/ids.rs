@@ -1,13 +1,13 @@
-//! Names of things: ranks, nodes, jobs, contexts, slices. A number without its type is a bug waiting.
+//! Names of things: ranks, nodes, jobs, slices. A number without its type is a bug waiting.
 
-use serde::{Deserialize, Serialize};
+use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($repr:ty), $prefix:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[derive(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Archive, Serialize, Deserialize)]
         #[repr(transparent)]
         pub struct $name(pub $repr);
 
@@ -38,11 +38,6 @@ id! {
 id! {
     /// A job of the machine.
     JobId(u64), "job "
-}
-id! {
-    /// A communication context: one half of a communicator (point-to-point and collective traffic
-    /// of a communicator never meet, so each has its own).
-    ContextId(u32), "context "
 }
 id! {
     /// A time slice (paper, §4.2). Slices of a job are numbered from 1; 0 is "before the first".

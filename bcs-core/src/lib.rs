@@ -5,7 +5,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`ids`] | names: ranks, nodes, jobs, contexts, slices |
+//! | [`ids`] | names: ranks, nodes, jobs, slices |
 //! | [`type_check`] | how closely the types of messages are compared |
 //! | [`units`] | times, sizes and slices as users write them |
 //! | [`node_set`] | sets of nodes, written `0-3,7` |
@@ -31,7 +31,7 @@ pub mod wire;
 
 pub use event::{EventId, EventTable};
 pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
-pub use ids::{ContextId, JobId, NodeId, Rank, SliceIndex};
+pub use ids::{JobId, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
 pub use port_range::{PortRange, PortRangeError};

@@ -6,7 +6,6 @@
 //! Sets that span at most 128 nodes allocate nothing.
 
 use crate::ids::NodeId;
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::{fmt, ops::Range, str::FromStr};
 
@@ -322,23 +321,14 @@ impl fmt::Debug for NodeSet {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeSetError {
     /// A part between commas is neither a number nor a range.
-    #[error("'{part}' is not a node number or a range of them; write a node set as in 0-3,7")]
-    NotARange {
-        /// The part as it was written.
-        part: String,
-    },
+    #[error("'{0}' is not a node number or a range of them; write a node set as in 0-3,7")]
+    NotARange(String),
     /// A range whose end is before its start.
-    #[error("the range '{part}' ends before it starts; write the lower node first")]
-    Backwards {
-        /// The part as it was written.
-        part: String,
-    },
+    #[error("the range '{0}' ends before it starts; write the lower node first")]
+    Backwards(String),
     /// A number that is too high for a node.
-    #[error("node {node} is too high: node numbers are below {MAX_NODES}")]
-    TooHigh {
-        /// The number.
-        node: u64,
-    },
+    #[error("node {0} is too high: node numbers are below {MAX_NODES}")]
+    TooHigh(u64),
 }
 
 /// Reads what [`Display`](fmt::Display) writes; blanks around numbers are allowed, ranges may overlap and
@@ -353,14 +343,14 @@ impl FromStr for NodeSet {
         }
         for part in text.split(',') {
             let part = part.trim();
-            let not_a_range = || NodeSetError::NotARange { part: part.to_owned() };
+            let not_a_range = || NodeSetError::NotARange(part.to_owned());
             let number = |text: &str| {
                 let text = text.trim();
                 let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
                 let node = if digits { text.parse().unwrap_or(u64::MAX) } else { return Err(not_a_range()) };
                 match u32::try_from(node) {
                     Ok(node) if node < MAX_NODES => Ok(node),
-                    _ => Err(NodeSetError::TooHigh { node }),
+                    _ => Err(NodeSetError::TooHigh(node)),
                 }
             };
             let (first, last) = match part.split_once('-') {
@@ -368,24 +358,11 @@ impl FromStr for NodeSet {
                 None => (number(part)?, number(part)?),
             };
             if last < first {
-                return Err(NodeSetError::Backwards { part: part.to_owned() });
+                return Err(NodeSetError::Backwards(part.to_owned()));
             }
             set = set.union(&Self::range(first..last + 1));
         }
         Ok(set)
-    }
-}
-
-impl Serialize for NodeSet {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for NodeSet {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -463,10 +440,10 @@ mod tests {
     #[test]
     fn wrong_texts_are_refused_with_the_part_that_is_wrong() {
         let refused = |text: &str| text.parse::<NodeSet>().unwrap_err();
-        assert_eq!(refused("1,x"), NodeSetError::NotARange { part: "x".into() });
-        assert_eq!(refused("1,,2"), NodeSetError::NotARange { part: String::new() });
-        assert_eq!(refused("5-3"), NodeSetError::Backwards { part: "5-3".into() });
-        assert_eq!(refused("0-4000000000"), NodeSetError::TooHigh { node: 4_000_000_000 });
+        assert_eq!(refused("1,x"), NodeSetError::NotARange("x".into()));
+        assert_eq!(refused("1,,2"), NodeSetError::NotARange(String::new()));
+        assert_eq!(refused("5-3"), NodeSetError::Backwards("5-3".into()));
+        assert_eq!(refused("0-4000000000"), NodeSetError::TooHigh(4_000_000_000));
         assert_eq!(NodeSet::from_words(MAX_NODES / 64, &[1]), None);
         assert_eq!(NodeSet::from_words(u32::MAX, &[1, 1]), None);
     }

@@ -3,8 +3,8 @@
 //! Invariant: a range that was read holds at least one port, and none that only root may take, because a
 //! job's network is its user's.
 
-use rkyv::{Archive, Deserialize as Decode, Serialize as Encode};
-use serde::{Deserialize, Serialize};
+use crate::units::as_text;
+use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -13,8 +13,7 @@ use std::str::FromStr;
 const FIRST_FREE: u16 = 1024;
 
 /// Where networks listen: at the first of these ports that is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Archive, Encode, Decode)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct PortRange {
     first: u16,
     last: u16,
@@ -60,19 +59,7 @@ impl fmt::Display for PortRange {
     }
 }
 
-impl TryFrom<String> for PortRange {
-    type Error = PortRangeError;
-
-    fn try_from(text: String) -> Result<Self, PortRangeError> {
-        text.parse()
-    }
-}
-
-impl From<PortRange> for String {
-    fn from(range: PortRange) -> Self {
-        range.to_string()
-    }
-}
+as_text!(PortRange);
 
 #[cfg(test)]
 mod tests {

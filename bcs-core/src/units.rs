@@ -4,7 +4,6 @@
 //! A number without its unit is refused, because nobody can know what it means. Invariant: what is printed is
 //! read back as the same quantity.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -66,23 +65,25 @@ fn write(f: &mut fmt::Formatter<'_>, quantity: u64, units: &[(&str, u64)]) -> fm
     }
 }
 
-/// Serialises a quantity as its text, and reads it back.
+/// Serialises a value as its text, and reads it back.
 macro_rules! as_text {
     ($name:ident) => {
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text: std::borrow::Cow<'de, str> = serde::Deserialize::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
     };
 }
+
+pub(crate) use as_text;
 
 /// A length of time as users write it: `500us`, `2ms`, `1.5s`, `10min`, `24h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -16,7 +16,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// A type that travels between nodes.
-pub trait WireMessage: Archive + Sized {
+pub trait WireMessage:
+    for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>
+    + Archive<
+        Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+                      + Deserialize<Self, HighDeserializer<rancor::Error>>,
+    > + Sized
+{
     /// What errors call it.
     const NAME: &'static str;
     /// No encoding of it is longer than this.
@@ -52,10 +58,7 @@ pub enum WireError {
 ///
 /// # Errors
 /// [`WireError::TooLong`] when the receiver would refuse it for its length.
-pub fn encode<T>(message: &T) -> Result<AlignedVec, WireError>
-where
-    T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-{
+pub fn encode<T: WireMessage>(message: &T) -> Result<AlignedVec, WireError> {
     encode_in(message, AlignedVec::new())
 }
 
@@ -63,10 +66,7 @@ where
 ///
 /// # Errors
 /// As [`encode`].
-pub fn encode_in<T>(message: &T, mut room: AlignedVec) -> Result<AlignedVec, WireError>
-where
-    T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-{
+pub fn encode_in<T: WireMessage>(message: &T, mut room: AlignedVec) -> Result<AlignedVec, WireError> {
     room.clear();
     let encoded = rkyv::api::high::to_bytes_in::<_, rancor::Error>(message, room);
     let bytes = encoded.map_err(|error| WireError::Malformed {
@@ -82,12 +82,7 @@ where
 ///
 /// # Errors
 /// The bytes are too long or not an encoding of the type.
-pub fn decode<T>(bytes: &[u8]) -> Result<T, WireError>
-where
-    T: WireMessage,
-    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-        + Deserialize<T, HighDeserializer<rancor::Error>>,
-{
+pub fn decode<T: WireMessage>(bytes: &[u8]) -> Result<T, WireError> {
     check_length::<T>(bytes.len())?;
     let malformed = |error: rancor::Error| WireError::Malformed {
         message: T::NAME,
@@ -113,10 +108,7 @@ const HEADER_BYTES: usize = 4;
 ///
 /// # Errors
 /// [`WireError::TooLong`] when the receiver would refuse it for its length.
-pub fn encode_frame<T>(message: &T) -> Result<Vec<u8>, WireError>
-where
-    T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-{
+pub fn encode_frame<T: WireMessage>(message: &T) -> Result<Vec<u8>, WireError> {
     let bytes = encode(message)?;
     let mut frame = Vec::with_capacity(HEADER_BYTES + bytes.len());
     frame.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -147,19 +139,9 @@ impl FrameBuffer {
     ///
     /// # Errors
     /// It is too long or malformed. The stream is of no use then: where the next message begins is not known.
-    pub fn take<T>(&mut self) -> Result<Option<T>, WireError>
-    where
-        T: WireMessage,
-        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-            + Deserialize<T, HighDeserializer<rancor::Error>>,
-    {
-        let Some((header, rest)) = self.bytes[self.taken..].split_first_chunk::<HEADER_BYTES>() else {
-            return Ok(None);
-        };
-        let length = u32::from_le_bytes(*header) as usize;
-        check_length::<T>(length)?;
-        let Some(message) = rest.get(..length) else { return Ok(None) };
-        let message = decode(message)?;
+    pub fn take<T: WireMessage>(&mut self) -> Result<Option<T>, WireError> {
+        let Some(message) = self.whole::<T>()? else { return Ok(None) };
+        let (length, message) = (message.len(), decode(message)?);
         self.taken += HEADER_BYTES + length;
         Ok(Some(message))
     }
@@ -180,15 +162,19 @@ impl FrameBuffer {
     /// # Errors
     /// It is too long.
     pub fn take_bytes<T: WireMessage>(&mut self) -> Result<Option<Vec<u8>>, WireError> {
-        let Some(length) = self.announced::<T>()? else { return Ok(None) };
-        let message = self.bytes[self.taken + HEADER_BYTES..].get(..length).map(<[u8]>::to_vec);
-        let Some(message) = message else { return Ok(None) };
-        self.taken += HEADER_BYTES + length;
+        let Some(message) = self.whole::<T>()?.map(<[u8]>::to_vec) else { return Ok(None) };
+        self.taken += HEADER_BYTES + message.len();
         if !self.is_inside_message() {
             // What was long is not kept for what may be short.
             *self = Self::default();
         }
         Ok(Some(message))
+    }
+
+    /// The bytes of the next message, if all of it has arrived.
+    fn whole<T: WireMessage>(&self) -> Result<Option<&[u8]>, WireError> {
+        let length = self.announced::<T>()?;
+        Ok(length.and_then(|length| self.bytes[self.taken + HEADER_BYTES..].get(..length)))
     }
 
     /// Whether a message has arrived in part.

@@ -1,7 +1,8 @@
 //! Gives the library the name that programs of the standard ABI ask the dynamic linker for (MPI-5.0, chapter
-//! 20), and writes the functions that the C edge does not define, from the table of all functions.
+//! 20), and writes from the table of all functions the prototypes of those that the C edge defines, and the
+//! others.
 
-use mpi_abi_table::{Tables, unsupported};
+use mpi_abi_table::{Tables, prototypes, unsupported};
 use std::error::Error;
 use std::path::Path;
 
@@ -15,7 +16,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let tables = Tables::read()?;
     let defined = unsupported::defined(&tables, sources.iter().map(String::as_str));
-    let text = unsupported::render(&tables, &defined)?;
-    std::fs::write(Path::new(&std::env::var("OUT_DIR")?).join("unsupported.rs"), text)?;
+    let missing = unsupported::render(&tables, &defined)?;
+    for (file, text) in [("prototypes.rs", prototypes::render(&tables)), ("unsupported.rs", missing)] {
+        std::fs::write(Path::new(&std::env::var("OUT_DIR")?).join(file), text)?;
+    }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! Callbacks run without the library's lock, as they may call MPI.
 
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, answered, named};
+use crate::error::{MpiError, MpiResult, answered, named, names};
 use crate::object::attributes::{Attributes, KINDS, Key, Keys};
 use crate::process::{self, Process};
 use std::ffi::{c_int, c_void};
@@ -20,13 +20,7 @@ pub trait Attributed: Copy {
     ///
     /// # Errors
     /// The handle names none.
-    fn attributes(self, process: &Process) -> MpiResult<&Attributes>;
-
-    /// The same, to be changed.
-    ///
-    /// # Errors
-    /// The handle names none.
-    fn attributes_mut(self, process: &mut Process) -> MpiResult<&mut Attributes>;
+    fn attributes(self, process: &mut Process) -> MpiResult<&mut Attributes>;
 
     /// The keys of this kind.
     fn keys(process: &mut Process) -> &mut Keys;
@@ -37,15 +31,9 @@ pub trait Attributed: Copy {
 }
 
 /// Keys that a message names.
-const PREDEFINED: &[(c_int, &str)] = &[
-    (MPI_KEYVAL_INVALID, "MPI_KEYVAL_INVALID"),
-    (MPI_TAG_UB, "MPI_TAG_UB"),
-    (MPI_HOST, "MPI_HOST"),
-    (MPI_IO, "MPI_IO"),
-    (MPI_WTIME_IS_GLOBAL, "MPI_WTIME_IS_GLOBAL"),
-    (MPI_APPNUM, "MPI_APPNUM"),
-    (MPI_LASTUSEDCODE, "MPI_LASTUSEDCODE"),
-    (MPI_UNIVERSE_SIZE, "MPI_UNIVERSE_SIZE"),
+const PREDEFINED: &[(c_int, &str)] = names![
+    MPI_KEYVAL_INVALID MPI_TAG_UB MPI_HOST MPI_IO MPI_WTIME_IS_GLOBAL MPI_APPNUM MPI_LASTUSEDCODE
+    MPI_UNIVERSE_SIZE
 ];
 
 #[cold]
@@ -104,7 +92,7 @@ pub fn free_keyval<H: Attributed>(key: &mut c_int) -> MpiResult {
 pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResult {
     let old = {
         let mut process = process::enter()?;
-        let old = object.attributes(&process)?.get(key);
+        let old = object.attributes(&mut process)?.get(key);
         check_live::<H>(&mut process, key)?;
         old
     };
@@ -112,7 +100,7 @@ pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResul
         delete(object, key)?;
     }
     let mut process = process::enter()?;
-    object.attributes_mut(&mut process)?.values.push((key, value.expose_provenance()));
+    object.attributes(&mut process)?.values.push((key, value.expose_provenance()));
     if let Some(found) = H::keys(&mut process).keys.get_mut(&key) {
         found.references += 1;
     }
@@ -126,7 +114,7 @@ pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResul
 /// No such object or key.
 pub fn get<H: Attributed>(object: H, key: c_int) -> MpiResult<Option<*mut c_void>> {
     let mut process = process::enter()?;
-    let value = object.attributes(&process)?.get(key);
+    let value = object.attributes(&mut process)?.get(key);
     if let Some(predefined) = H::predefined(&process, key) {
         return Ok(predefined);
     }
@@ -143,7 +131,7 @@ pub fn get<H: Attributed>(object: H, key: c_int) -> MpiResult<Option<*mut c_void
 pub fn delete<H: Attributed>(object: H, key: c_int) -> MpiResult {
     let (value, found) = {
         let mut process = process::enter()?;
-        let value = object.attributes(&process)?.get(key);
+        let value = object.attributes(&mut process)?.get(key);
         match (value, H::keys(&mut process).keys.get(&key)) {
             (Some(value), Some(found)) => (value, *found),
             _ => return Err(wrong_key::<H>(key)),
@@ -151,9 +139,20 @@ pub fn delete<H: Attributed>(object: H, key: c_int) -> MpiResult {
     };
     call_delete(object, key, value, &found)?;
     let mut process = process::enter()?;
-    object.attributes_mut(&mut process)?.values.retain(|(of, _)| *of != key);
+    object.attributes(&mut process)?.values.retain(|(of, _)| *of != key);
     H::keys(&mut process).release(key);
     Ok(())
+}
+
+/// A callback of a key.
+///
+/// # Safety
+/// The address must be that of a function of this type.
+unsafe fn callback<F: Copy>(address: usize) -> F {
+    const { assert!(size_of::<F>() == size_of::<*const ()>()) };
+    let function: *const () = std::ptr::with_exposed_provenance(address);
+    // SAFETY: the caller's promise; a handle is passed as its number.
+    unsafe { std::mem::transmute_copy(&function) }
 }
 
 fn call_delete<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> MpiResult {
@@ -161,14 +160,10 @@ fn call_delete<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> 
     if of.delete == MPI_COMM_NULL_DELETE_FN {
         return Ok(());
     }
+    let [value, extra] = [value, of.extra_state].map(std::ptr::with_exposed_provenance_mut);
     // SAFETY: the program gave this address as a delete callback of this kind of object when it made the key;
-    // a handle is passed as its number.
-    let function: Function<H> =
-        unsafe { std::mem::transmute::<*const (), _>(std::ptr::with_exposed_provenance(of.delete)) };
-    let (value, extra) =
-        (std::ptr::with_exposed_provenance_mut(value), std::ptr::with_exposed_provenance_mut(of.extra_state));
-    // SAFETY: as above; no guard is held.
-    answered(unsafe { function(object, key, value, extra) })
+    // no guard is held.
+    answered(unsafe { callback::<Function<H>>(of.delete)(object, key, value, extra) })
 }
 
 /// Deletes all attributes of an object, the last one set first.
@@ -177,7 +172,7 @@ fn call_delete<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> 
 /// No such object, or a delete callback refuses.
 pub fn delete_all<H: Attributed>(object: H) -> MpiResult {
     loop {
-        let last = object.attributes(&*process::enter()?)?.values.last().copied();
+        let last = object.attributes(&mut *process::enter()?)?.values.last().copied();
         let Some((key, _)) = last else { return Ok(()) };
         delete(object, key)?;
     }
@@ -190,7 +185,7 @@ pub fn delete_all<H: Attributed>(object: H) -> MpiResult {
 pub fn copy_all<H: Attributed>(object: H) -> MpiResult<Attributes> {
     let values: Vec<(c_int, usize, Key)> = {
         let mut process = process::enter()?;
-        let values = object.attributes(&process)?.values.clone();
+        let values = object.attributes(&mut process)?.values.clone();
         let keys = &H::keys(&mut process).keys;
         values.into_iter().filter_map(|(key, value)| Some((key, value, *keys.get(&key)?))).collect()
     };
@@ -214,15 +209,13 @@ fn call_copy<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> Mp
         MPI_COMM_DUP_FN => return Ok(Some(value)),
         _ => {}
     }
-    // SAFETY: the program gave this address as a copy callback of this kind of object when it made the key; a
-    // handle is passed as its number.
-    let function: Function<H> =
-        unsafe { std::mem::transmute::<*const (), _>(std::ptr::with_exposed_provenance(of.copy)) };
-    let (value, extra) =
-        (std::ptr::with_exposed_provenance_mut(value), std::ptr::with_exposed_provenance_mut(of.extra_state));
+    let [value, extra] = [value, of.extra_state].map(std::ptr::with_exposed_provenance_mut);
     let (mut new, mut flag) = (std::ptr::null_mut::<c_void>(), 0);
-    // SAFETY: as above; the result goes to `new`, the way callbacks store a pointer; no guard is held.
-    answered(unsafe { function(object, key, extra, value, (&raw mut new).cast(), &mut flag) })?;
+    // SAFETY: as above, of a copy callback; the result goes to `new`, the way callbacks store a pointer.
+    answered(unsafe {
+        let copy = callback::<Function<H>>(of.copy);
+        copy(object, key, extra, value, (&raw mut new).cast(), &mut flag)
+    })?;
     Ok((flag != 0).then(|| new.expose_provenance()))
 }
 

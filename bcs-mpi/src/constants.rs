@@ -1,87 +1,14 @@
 //! The types and constants of the MPI-5.0 standard ABI (chapter 20 and appendix A.1 of the standard).
 //!
 //! Handles are integers of pointer size; the predefined ones are small and fixed, so that a program carries
-//! them in its binary from one MPI library to another. Values live in the submodules, which are generated
-//! from the tables in `bcs-mpi/abi/table`; this file holds the types and the lookups. Invariant: every layout
-//! here is the ABI's, asserted below and checked against a C compiler in `tests/abi`.
+//! them in its binary from one MPI library to another. Values and the types of callbacks come from the tables
+//! in `bcs-mpi/abi/table`, by `build.rs`; this file holds the other types and the lookups. Invariant: every
+//! layout here is the ABI's, asserted below and checked against a C compiler in `tests/abi`.
 #![allow(non_camel_case_types, non_snake_case)]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
-/// The constants that the rows of a table name, and the table.
-macro_rules! datatypes {
-    ($count:literal; $(
-        $name:ident = $handle:literal $class:ident $size:literal $extent:literal $element:literal $since:literal;
-    )*) => {
-        $(
-            #[doc = concat!("`", $element, "` (", $since, ").")]
-            pub const $name: MPI_Datatype = MPI_Datatype($handle);
-        )*
-
-        /// All predefined datatypes in order of their handles; a name that is an alias is not repeated.
-        pub static DATATYPES: [Datatype; $count] = [$(Datatype {
-            name: stringify!($name),
-            handle: $name,
-            class: Class::$class,
-            size: $size,
-            extent: $extent,
-            element: $element,
-        }),*];
-    };
-}
-
-/// The same of operations.
-macro_rules! operations {
-    ($count:literal; $($name:ident = $handle:literal [$($class:ident)*] $meaning:literal $since:literal;)*) => {
-        $(
-            #[doc = concat!("The operation: ", $meaning, " (", $since, ").")]
-            pub const $name: MPI_Op = MPI_Op($handle);
-        )*
-
-        /// All predefined operations in order of their handles.
-        pub static OPERATIONS: [Operation; $count] = [$(Operation {
-            name: stringify!($name),
-            handle: $name,
-            classes: ClassSet::of(&[$(Class::$class),*]),
-        }),*];
-    };
-}
-
-/// The same of error classes.
-macro_rules! error_classes {
-    ($count:literal; $($name:ident = $value:literal $meaning:literal $since:literal;)*) => {
-        $(
-            #[doc = concat!("The error class: ", $meaning, " (", $since, ").")]
-            pub const $name: c_int = $value;
-        )*
-
-        /// All error classes in order of their values.
-        pub static ERROR_CLASSES: [ErrorClass; $count] =
-            [$(ErrorClass { value: $name, name: stringify!($name), meaning: $meaning }),*];
-    };
-}
-
-pub mod attributes;
-pub mod callbacks;
-pub mod datatypes;
-pub mod errors;
-pub mod handles;
-pub mod limits;
-pub mod modes;
-pub mod operations;
-pub mod sentinels;
-pub mod versions;
-
-pub use attributes::*;
-pub use callbacks::*;
-pub use datatypes::*;
-pub use errors::*;
-pub use handles::*;
-pub use limits::*;
-pub use modes::*;
-pub use operations::*;
-pub use sentinels::*;
-pub use versions::*;
+include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
 /// An address, or a distance between addresses in bytes (§2.5.6).
 pub type MPI_Aint = isize;
@@ -112,7 +39,7 @@ pub struct MPI_Status {
 
 const _: () = {
     assert!(size_of::<MPI_Status>() == 32 && align_of::<MPI_Status>() == 4);
-    assert!(size_of::<MPI_Status>() == limits::MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
+    assert!(size_of::<MPI_Status>() == MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
     assert!(std::mem::offset_of!(MPI_Status, MPI_internal) == 12);
     assert!(size_of::<MPI_Count>() >= size_of::<MPI_Aint>());
 };
@@ -230,8 +157,6 @@ pub struct Datatype {
     pub size: usize,
     /// Bytes from one element of an array to the next; more than `size` where there is padding.
     pub extent: usize,
-    /// The type of C, or with a prefix of C++ (`C++:`) or Fortran (`F:`), that it describes.
-    pub element: &'static str,
 }
 
 /// A predefined reduction operation; all are commutative and associative as far as arithmetic is (§6.9.2).
@@ -256,47 +181,41 @@ pub struct ErrorClass {
     pub meaning: &'static str,
 }
 
-/// Lowest handle of a predefined datatype; the ABI keeps all of them in 256 values from here.
-const FIRST_DATATYPE: usize = MPI_DATATYPE_NULL.0;
-/// Lowest handle of a predefined operation; the ABI keeps all of them in 32 values from here.
-const FIRST_OPERATION: usize = MPI_OP_NULL.0;
+/// A table with an entry for every handle that a predefined object of a kind may have: what `value` says of a
+/// row, and the rest. The null handle, that of the first row, is the lowest.
+macro_rules! by_handle {
+    ($rows:ident, [$rest:expr; $handles:literal], |$row:ident, $index:ident| $value:expr) => {{
+        let mut table = [$rest; $handles];
+        let mut $index = 0;
+        while $index < $rows.len() {
+            let $row = &$rows[$index];
+            table[$row.handle.0 - $rows[0].handle.0] = $value;
+            $index += 1;
+        }
+        table
+    }};
+}
+pub(crate) use by_handle;
+
 /// No entry.
 const NONE: u8 = u8::MAX;
-
-/// For every possible handle of a predefined datatype its index in [`DATATYPES`].
-static DATATYPE_INDEX: [u8; 256] = {
-    let mut table = [NONE; 256];
-    let mut index = 0;
-    while index < DATATYPES.len() {
-        table[DATATYPES[index].handle.0 - FIRST_DATATYPE] = index as u8;
-        index += 1;
-    }
-    table
-};
-
-/// For every possible handle of a predefined operation its index in [`OPERATIONS`].
-static OPERATION_INDEX: [u8; 32] = {
-    let mut table = [NONE; 32];
-    let mut index = 0;
-    while index < OPERATIONS.len() {
-        table[OPERATIONS[index].handle.0 - FIRST_OPERATION] = index as u8;
-        index += 1;
-    }
-    table
-};
+/// The index of a predefined datatype in [`DATATYPES`]; the ABI keeps the handles of all in 256 values.
+static DATATYPE_INDEX: [u8; 256] = by_handle!(DATATYPES, [NONE; 256], |_row, index| index as u8);
+/// The index of a predefined operation in [`OPERATIONS`]; the ABI keeps the handles of all in 32 values.
+static OPERATION_INDEX: [u8; 32] = by_handle!(OPERATIONS, [NONE; 32], |_row, index| index as u8);
 
 /// The predefined datatype with this handle (MPI_DATATYPE_NULL is one), `None` when the handle is not
 /// predefined. One table access, for use on every call.
 #[must_use]
 pub fn predefined_datatype(handle: MPI_Datatype) -> Option<&'static Datatype> {
-    let index = *DATATYPE_INDEX.get(handle.0.wrapping_sub(FIRST_DATATYPE))?;
+    let index = *DATATYPE_INDEX.get(handle.0.wrapping_sub(MPI_DATATYPE_NULL.0))?;
     DATATYPES.get(usize::from(index))
 }
 
 /// The predefined operation with this handle (MPI_OP_NULL is one), `None` when the handle is not predefined.
 #[must_use]
 pub fn predefined_operation(handle: MPI_Op) -> Option<&'static Operation> {
-    let index = *OPERATION_INDEX.get(handle.0.wrapping_sub(FIRST_OPERATION))?;
+    let index = *OPERATION_INDEX.get(handle.0.wrapping_sub(MPI_OP_NULL.0))?;
     OPERATIONS.get(usize::from(index))
 }
 

@@ -163,31 +163,28 @@ impl<T> Table<T> {
         pack(kind, GENERATION_MASK, u32::MAX)
     }
 
-    /// Objects in the table.
-    pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.value.as_ref())
     }
+}
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// A handle as an `int` of Fortran: its index, above all predefined numbers.
-    ///
-    /// # Errors
-    /// [`Stale`] when it names no object.
-    pub fn to_int(&self, handle: usize) -> Result<i32, Stale> {
-        Ok(self.index(handle)? as i32 + self.first as i32 + FIRST_INT)
-    }
+/// Objects that are known by integers.
+pub trait Numbered {
+    /// A handle as an `int` of Fortran: its index, above all predefined numbers; none when it names no
+    /// object.
+    fn to_int(&self, handle: usize) -> Option<i32>;
 
     /// The handle of an `int` that [`Self::to_int`] gave; none when no object has it now.
-    pub fn from_int(&self, int: i32) -> Option<usize> {
+    fn from_int(&self, int: i32) -> Option<usize>;
+}
+
+impl<T> Numbered for Table<T> {
+    fn to_int(&self, handle: usize) -> Option<i32> {
+        Some(self.index(handle).ok()? as i32 + self.first as i32 + FIRST_INT)
+    }
+
+    fn from_int(&self, int: i32) -> Option<usize> {
         let index = u32::try_from(int.checked_sub(FIRST_INT)?).ok()?;
         let slot = self.slots.get(self.place(index))?;
         slot.value.is_some().then(|| pack(self.kind, slot.generation, index))
@@ -213,7 +210,7 @@ mod tests {
         assert_eq!(table.get(first), Err(Stale::Freed));
         assert_eq!(table.remove(first), Err(Stale::Freed));
         assert_eq!(table.get(second), Ok(&"b"));
-        assert_eq!(table.len(), 1);
+        assert_eq!(table.iter().count(), 1);
     }
 
     #[test]
@@ -235,7 +232,7 @@ mod tests {
         let (first, second) = (low.insert("a"), high.insert("b"));
         assert_eq!((low.get(first), high.get(second)), (Ok(&"a"), Ok(&"b")));
         assert_eq!((low.get(second), high.get(first)), (Err(Stale::Foreign), Err(Stale::Foreign)));
-        assert_eq!(high.to_int(second), Ok(FIRST_INT + (1 << 20)));
+        assert_eq!(high.to_int(second), Some(FIRST_INT + (1 << 20)));
         assert_eq!(high.from_int(high.to_int(second).unwrap()), Some(second));
         assert_eq!(high.from_int(FIRST_INT), None);
     }

@@ -7,13 +7,12 @@ use crate::host;
 use crate::kind::Kind;
 use crate::lasting::Lasting;
 use std::ffi::c_int;
-use std::sync::Mutex;
 
 /// What an info object is: keys with values, in the order in which they were set.
 pub type Pairs = Vec<(String, String)>;
 
 /// The info objects of this process.
-pub(crate) static INFOS: Lasting<Table<Pairs>> = Lasting::new(|| Mutex::new(Table::new(Kind::Info)));
+pub(crate) static INFOS: Lasting<Table<Pairs>> = Lasting::new(Table::new(Kind::Info));
 
 /// The keys and values of an info object that may be changed.
 fn pairs_of(infos: &mut Table<Pairs>, info: MPI_Info) -> MpiResult<&mut Pairs> {

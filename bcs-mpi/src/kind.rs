@@ -2,7 +2,6 @@
 
 use crate::constants::*;
 use std::ffi::c_int;
-use std::fmt;
 
 /// What a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,27 +49,20 @@ impl Kind {
 }
 
 /// Why a handle names no object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stale {
     /// It is the null handle of its kind.
+    #[error("the null handle")]
     Null,
     /// Its object was freed (or completed, for a request).
+    #[error("the handle of one that was freed")]
     Freed,
     /// It never was a handle of this kind.
+    #[error("no handle of one")]
     Foreign,
     /// It is of the world model, which the program has not begun, or has ended.
+    #[error(
+        "there between MPI_Init and MPI_Finalize only (a session has those of MPI_Comm_create_from_group)"
+    )]
     NoWorld,
-}
-
-impl fmt::Display for Stale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stale::Null => "the null handle",
-            Stale::Freed => "the handle of one that was freed",
-            Stale::Foreign => "no handle of one",
-            Stale::NoWorld => {
-                "there between MPI_Init and MPI_Finalize only (a session has those of MPI_Comm_create_from_group)"
-            }
-        })
-    }
 }

@@ -64,12 +64,9 @@ pub enum MappingError {
     /// There is nothing to place.
     #[error("-n 0: a job has at least 1 rank")]
     NoRanks,
-    /// A number of ranks or nodes that cannot be.
-    #[error("{option} 0: give at least 1")]
-    Zero {
-        /// Of which option.
-        option: &'static str,
-    },
+    /// An option whose number of ranks or nodes cannot be.
+    #[error("{0} 0: give at least 1")]
+    Zero(&'static str),
     /// The user names a node that is not on offer.
     #[error("unknown host \"{host}\": the nodes that are up are {known}")]
     UnknownHost {
@@ -143,7 +140,7 @@ pub fn place(wish: &Wish, ranks: u32, nodes: &[Slots<'_>]) -> Result<Mapped, Map
     }
     for (option, value) in [("--ppn", wish.ranks_per_node), ("--nodes", wish.nodes)] {
         if value == Some(0) {
-            return Err(MappingError::Zero { option });
+            return Err(MappingError::Zero(option));
         }
     }
     let mut candidates = candidates(wish, nodes)?;

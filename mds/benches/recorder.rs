@@ -4,18 +4,17 @@
 
 use bcs_core::SliceIndex;
 use criterion::{Criterion, criterion_group, criterion_main};
-use mds::config::PrimitiveSet;
-use mds::{Clock, EmdsConfig, EmdsRing, LocalRecord, MmdsConfig, Primitive, ProcessRecorder};
+use mds::{EmdsConfig, EmdsRing, LocalRecord, MmdsConfig, Primitive, ProcessRecorder};
 use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
 
 fn calls(c: &mut Criterion) {
     let plain = MmdsConfig::default();
-    let distributions =
-        MmdsConfig { latency: PrimitiveSet::all(), size: PrimitiveSet::all(), ..plain.clone() };
+    let every = || Primitive::ALL.iter().copied().collect();
+    let distributions = MmdsConfig { latency: every(), size: every(), ..plain.clone() };
     for (name, config) in [("call", &plain), ("call with latency and size distributions", &distributions)] {
         for primitive in [Primitive::Isend, Primitive::Send] {
-            let process = ProcessRecorder::new(config, Clock::nanoseconds(), 0);
+            let process = ProcessRecorder::new(config, 0);
             let mut now = 0;
             c.bench_function(&format!("mmds {name}: {primitive}"), |b| {
                 b.iter(|| {

@@ -16,7 +16,7 @@
 
 use crate::emds::{Metric, MetricSet};
 use crate::mmds::{Primitive, Resolution};
-use bcs_core::{NodeId, Rank, SliceIndex};
+use bcs_core::{Rank, SliceIndex};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -61,9 +61,9 @@ pub struct MmdsConfig {
     /// The ranks that record.
     pub ranks: Selection,
     /// Primitives with a latency distribution.
-    pub latency: PrimitiveSet,
+    pub latency: BTreeSet<Primitive>,
     /// Primitives with a size distribution.
-    pub size: PrimitiveSet,
+    pub size: BTreeSet<Primitive>,
     /// Resolution of distributions of time.
     pub latency_resolution: Resolution,
     /// Resolution of distributions of sizes.
@@ -74,8 +74,8 @@ impl Default for MmdsConfig {
     fn default() -> Self {
         Self {
             ranks: Selection::All,
-            latency: PrimitiveSet::default(),
-            size: PrimitiveSet::default(),
+            latency: BTreeSet::new(),
+            size: BTreeSet::new(),
             latency_resolution: Resolution::DEFAULT,
             size_resolution: Resolution::DEFAULT,
         }
@@ -158,28 +158,6 @@ impl Selection {
     }
 }
 
-/// A set of primitives.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PrimitiveSet(BTreeSet<Primitive>);
-
-impl PrimitiveSet {
-    /// Every primitive.
-    pub fn all() -> Self {
-        Primitive::ALL.iter().copied().collect()
-    }
-
-    /// Whether `primitive` is in the set.
-    pub fn contains(&self, primitive: Primitive) -> bool {
-        self.0.contains(&primitive)
-    }
-}
-
-impl FromIterator<Primitive> for PrimitiveSet {
-    fn from_iter<T: IntoIterator<Item = Primitive>>(primitives: T) -> Self {
-        Self(primitives.into_iter().collect())
-    }
-}
-
 const SWITCH_OR_RANKS: &str =
     "0 or off, 1 or on or all, or a list of ranks such as 2,4-7 (0-0 for rank 0 alone)";
 const PRIMITIVES: &str = "a list of MPI calls such as MPI_Send,MPI_Recv, or all, or none";
@@ -239,11 +217,6 @@ impl MdsConfig {
     pub fn mmds_of(&self, rank: Rank) -> Option<&MmdsConfig> {
         self.mmds.as_ref().filter(|m| m.ranks.contains(rank.0))
     }
-
-    /// What EMDS records on `node`, numbered within the job, or `None` if nothing.
-    pub fn emds_of(&self, node: NodeId) -> Option<&EmdsConfig> {
-        self.emds.as_ref().filter(|e| e.nodes.contains(node.0))
-    }
 }
 
 struct Variable {
@@ -282,12 +255,12 @@ impl Variable {
         Selection::parse(&self.value).map_err(|reason| self.error(reason, accepted))
     }
 
-    fn primitives(&self) -> Result<PrimitiveSet, ConfigError> {
+    fn primitives(&self) -> Result<BTreeSet<Primitive>, ConfigError> {
         if self.is(&["", "none"]) {
-            return Ok(PrimitiveSet::default());
+            return Ok(BTreeSet::new());
         }
         if self.is(&["all"]) {
-            return Ok(PrimitiveSet::all());
+            return Ok(Primitive::ALL.iter().copied().collect());
         }
         let find = |name: &str| {
             Primitive::from_name(name)
@@ -392,11 +365,11 @@ mod tests {
         let recording: Vec<_> = (0..9).filter(|&r| config.mmds_of(Rank(r)).is_some()).collect();
         assert_eq!(recording, [2, 4, 5, 6]);
         let mmds = config.mmds.as_ref().unwrap();
-        assert!(mmds.latency.contains(Primitive::Send) && mmds.latency.contains(Primitive::Recv));
-        assert!(!mmds.latency.contains(Primitive::Isend) && mmds.size.contains(Primitive::Isend));
+        assert!(mmds.latency.contains(&Primitive::Send) && mmds.latency.contains(&Primitive::Recv));
+        assert!(!mmds.latency.contains(&Primitive::Isend) && mmds.size.contains(&Primitive::Isend));
         assert_eq!((mmds.latency_resolution.digits(), mmds.size_resolution.digits()), (3, 2));
-        assert!(config.emds_of(NodeId(1)).is_some() && config.emds_of(NodeId(2)).is_none());
         let emds = config.emds.as_ref().unwrap();
+        assert!(emds.nodes.contains(1) && !emds.nodes.contains(2));
         assert_eq!(emds.slices, SliceRange { first: SliceIndex(7500), last: SliceIndex(12500), step: 5 });
         assert_eq!(emds.slices.count(), 1001);
         assert_eq!(emds.metrics.iter().collect::<Vec<_>>(), [Metric::Ltdem, Metric::Getts]);

@@ -18,5 +18,5 @@ pub mod trace;
 
 pub use config::{ConfigError, EmdsConfig, MdsConfig, MmdsConfig};
 pub use emds::{EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, Metric, MetricSet, RingError};
-pub use mmds::{Clock, Entry, Primitive, ProcessRecorder, Recorder};
+pub use mmds::{Entry, Primitive, ProcessRecorder, Recorder};
 pub use trace::TraceError;

@@ -1,9 +1,8 @@
 //! What the recorder of a process promises (paper, §5.1.1): intervals that add up, calls that are counted
 //! once.
 
-use mds::config::PrimitiveSet;
 use mds::mmds::ProcessReport;
-use mds::{Clock, MmdsConfig, Primitive, ProcessRecorder, Recorder};
+use mds::{MmdsConfig, Primitive, ProcessRecorder, Recorder};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -24,7 +23,7 @@ fn call() -> impl Strategy<Value = Call> {
     )
 }
 
-/// Runs `calls` from tick `now` on; returns the tick after the last.
+/// Runs `calls` from time `now` on; returns the time after the last.
 fn run(recorder: &Recorder, calls: &[Call], mut now: u64) -> u64 {
     for call in calls {
         now += call.gap;
@@ -45,7 +44,8 @@ fn run(recorder: &Recorder, calls: &[Call], mut now: u64) -> u64 {
 }
 
 fn everything() -> MmdsConfig {
-    MmdsConfig { latency: PrimitiveSet::all(), size: PrimitiveSet::all(), ..MmdsConfig::default() }
+    let all = || Primitive::ALL.iter().copied().collect();
+    MmdsConfig { latency: all(), size: all(), ..MmdsConfig::default() }
 }
 
 fn check_against(report: &ProcessReport, calls: &[Call]) {
@@ -79,7 +79,7 @@ proptest! {
     fn computation_and_communication_add_up_to_the_run_time(
         calls in prop::collection::vec(call(), 0..60), start in 0u64..1 << 60, tail in 0u64..1 << 40
     ) {
-        let process = ProcessRecorder::new(&everything(), Clock::nanoseconds(), start);
+        let process = ProcessRecorder::new(&everything(), start);
         let end = run(process.main(), &calls, start) + tail;
         process.stop(end);
         let report = process.report();
@@ -100,7 +100,7 @@ proptest! {
     fn the_sum_holds_even_when_the_clock_steps_back(
         times in prop::collection::vec((0..Primitive::COUNT, 0u64..1000, 0u64..1000), 0..50), stop in 0u64..1000
     ) {
-        let process = ProcessRecorder::new(&everything(), Clock::nanoseconds(), 500);
+        let process = ProcessRecorder::new(&everything(), 500);
         for (i, enter, leave) in times {
             let entry = process.main().enter(Primitive::ALL[i], enter);
             process.main().leave(entry, leave, 0);
@@ -115,7 +115,7 @@ proptest! {
     fn threads_that_overlap_add_up_each_on_its_own(
         per_thread in prop::collection::vec((prop::collection::vec(call(), 0..20), any::<bool>()), 1..5)
     ) {
-        let process = ProcessRecorder::new(&everything(), Clock::nanoseconds(), 100);
+        let process = ProcessRecorder::new(&everything(), 100);
         let mut ends = Vec::new();
         let mut all = Vec::new();
         for (i, (calls, detaches)) in per_thread.iter().enumerate() {
@@ -141,7 +141,7 @@ proptest! {
 
 #[test]
 fn a_job_that_is_ended_inside_a_call_counts_the_wait_as_communication() {
-    let process = ProcessRecorder::new(&MmdsConfig::default(), Clock::nanoseconds(), 0);
+    let process = ProcessRecorder::new(&MmdsConfig::default(), 0);
     let entry = process.main().enter(Primitive::Recv, 30);
     process.stop(100);
     let report = process.report();
@@ -157,7 +157,7 @@ fn a_job_that_is_ended_inside_a_call_counts_the_wait_as_communication() {
 
 #[test]
 fn immediate_calls_are_part_of_the_computation_around_them() {
-    let process = ProcessRecorder::new(&MmdsConfig::default(), Clock::nanoseconds(), 0);
+    let process = ProcessRecorder::new(&MmdsConfig::default(), 0);
     let entry = process.main().enter(Primitive::Isend, 10);
     process.main().leave(entry, 20, 8);
     process.stop(50);
@@ -168,14 +168,12 @@ fn immediate_calls_are_part_of_the_computation_around_them() {
 }
 
 #[test]
-fn ticks_become_nanoseconds_in_the_report_only() {
-    let process = ProcessRecorder::new(&everything(), Clock::from_frequency(2_000_000_000), 0);
-    let entry = process.main().enter(Primitive::Send, 1000);
-    process.main().leave(entry, 3000, 64);
-    process.stop(4000);
+fn a_call_that_is_asked_for_has_its_distributions() {
+    let process = ProcessRecorder::new(&everything(), 0);
+    let entry = process.main().enter(Primitive::Send, 500);
+    process.main().leave(entry, 1500, 64);
+    process.stop(2000);
     let report = process.report();
-    assert_eq!(report.run_time, 2000);
-    assert_eq!(report.calls[0].total, 1000);
     let [low, high, count] = report.calls[0].latency.as_ref().unwrap().buckets[0];
     assert!(low <= 1000 && 1000 <= high && count == 1, "{low}..{high}");
     assert_eq!(report.calls[0].size.as_ref().unwrap().buckets, [[64, 64, 1]]);
@@ -183,7 +181,7 @@ fn ticks_become_nanoseconds_in_the_report_only() {
 
 #[test]
 fn calls_of_many_threads_at_once_lose_nothing() {
-    let process = ProcessRecorder::new(&everything(), Clock::nanoseconds(), 0);
+    let process = ProcessRecorder::new(&everything(), 0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -115,7 +115,7 @@ fn the_default_range_is_the_papers_ten_thousand_slices() {
 fn memory_that_is_no_ring_is_refused() {
     let needed = RingError::TooSmall { words: 3, needed: 17 };
     assert_eq!(EmdsRing::<LocalRecord>::open(&words(3)).unwrap_err(), needed);
-    let blank = RingError::NotARing { found: 0xdead_beef };
+    let blank = RingError::NotARing(0xdead_beef);
     assert_eq!(EmdsRing::<LocalRecord>::open(&words(100)).unwrap_err(), blank);
     let memory = words(100);
     assert!(EmdsRing::<GlobalRecord>::format(&memory, &EmdsConfig::default()).is_ok());

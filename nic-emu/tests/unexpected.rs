@@ -4,8 +4,8 @@
 mod ports;
 
 use bcs_core::SliceLength;
+use nic_emu::hang::{HangReport, JobState};
 use nic_emu::matching::Envelope;
-use nic_emu::matching::hang::{HangReport, JobState};
 use nic_emu::memory::slab::{BUFFERED_BYTES, SLAB_BYTES};
 use nic_emu::memory::status::{Activity, Room, WaitingFor};
 use nic_emu::memory::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};
@@ -232,7 +232,7 @@ fn a_send_that_waits_at_the_limit_is_reported_with_the_limit_and_the_rank_that_d
             assert!(!waiting.is_finished(), "memory is bounded");
             std::thread::yield_now();
         }
-        let report = HangReport::new(JobState::read(&memory)).to_string();
+        let report = HangReport(JobState::read(&memory)).to_string();
         nic_emu::memory::abort::end_job(&memory);
         assert!(waiting.join().unwrap() < 100);
         report

@@ -1,6 +1,6 @@
 //! Every constant of `bcs_mpi::constants` with its value as an integer.
 //!
-//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and
+//! Made by `mpi-abi-table` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and
 //! appendix A.1); change those, not this file.
 
 use bcs_mpi::constants::*;

@@ -8,7 +8,7 @@
 use bcs_core::{EventTable, JobId, NodeId, Placement, Rank, SliceLength};
 use bcs_credentials as credentials;
 use bcs_fabric::Driven;
-use bcs_quic::{MappedMemory, Member, NetworkId, QuicOptions, QuicPort};
+use bcs_quic::{Member, NetworkId, QuicOptions, QuicPort, map_memory};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;
@@ -203,7 +203,7 @@ fn networks(nodes: u32) -> Vec<Box<dyn Driven>> {
     let roster: Vec<Member> = members.collect();
     let layout = GlobalLayout::new(nodes);
     let connect = |port: QuicPort| {
-        let memory = MappedMemory::new(layout.memory_bytes()).expect("address space");
+        let memory = map_memory(layout.memory_bytes()).expect("address space");
         Box::new(port.connect(roster.clone(), memory, EventTable::new(EVENTS)).expect("a roster"))
             as Box<dyn Driven>
     };
@@ -261,7 +261,7 @@ struct Watch {
 
 impl Watch {
     fn new(hosts: &[NicHost]) -> Self {
-        let detectors = hosts.iter().map(|_| HangDetector::new()).collect();
+        let detectors = hosts.iter().map(|_| HangDetector::default()).collect();
         Self { detectors, blocked: vec![false; hosts.len()], before: Vec::new(), due: now() }
     }
 

@@ -9,12 +9,9 @@ pub const MAX_HOSTS: usize = bcs_core::node_set::MAX_NODES as usize;
 /// Why a text is not a list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostListError {
-    /// A bracket that is not closed, not opened, or holds another.
-    #[error("the brackets of '{part}' do not match; write as in c[000-031]")]
-    Brackets {
-        /// The part between commas.
-        part: String,
-    },
+    /// A part between commas with a bracket that is not closed, not opened, or holds another.
+    #[error("the brackets of '{0}' do not match; write as in c[000-031]")]
+    Brackets(String),
     /// A bracket with something that is not a number or a range.
     #[error("'{range}' in '{part}' is not a number or a range of them; write as in c[000-031]")]
     Range {
@@ -24,17 +21,11 @@ pub enum HostListError {
         range: String,
     },
     /// No host, or one with a character that no host has.
-    #[error("'{host}' is not the name of a host")]
-    Name {
-        /// The name.
-        host: String,
-    },
-    /// Too many.
-    #[error("'{part}' names more than {MAX_HOSTS} hosts")]
-    TooMany {
-        /// The part between commas.
-        part: String,
-    },
+    #[error("'{0}' is not the name of a host")]
+    Name(String),
+    /// A part between commas that is too many.
+    #[error("'{0}' names more than {MAX_HOSTS} hosts")]
+    TooMany(String),
 }
 
 /// Writes the list out, host by host.
@@ -64,17 +55,17 @@ pub fn split(text: &str) -> impl Iterator<Item = &str> {
 
 /// Expands the first bracket of `rest` and, for each number, those after it.
 fn expand_part(part: &str, rest: &str, hosts: &mut Vec<String>) -> Result<(), HostListError> {
-    let brackets = || HostListError::Brackets { part: part.to_owned() };
+    let brackets = || HostListError::Brackets(part.to_owned());
     let Some((prefix, bracket)) = rest.split_once('[') else {
         if rest.contains(']') {
             return Err(brackets());
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
         if rest.is_empty() || !rest.chars().all(is_name) {
-            return Err(HostListError::Name { host: rest.to_owned() });
+            return Err(HostListError::Name(rest.to_owned()));
         }
         if hosts.len() >= MAX_HOSTS {
-            return Err(HostListError::TooMany { part: part.to_owned() });
+            return Err(HostListError::TooMany(part.to_owned()));
         }
         hosts.push(rest.to_owned());
         return Ok(());
@@ -116,14 +107,14 @@ mod tests {
     #[test]
     fn wrong_lists_are_refused_with_the_part_that_is_wrong() {
         let refused = |text: &str| expand(text).unwrap_err();
-        assert_eq!(refused("a,c[0-3"), HostListError::Brackets { part: "c[0-3".into() });
-        assert_eq!(refused("c0-3]"), HostListError::Brackets { part: "c0-3]".into() });
-        assert_eq!(refused("c[[1]]"), HostListError::Brackets { part: "c[[1]]".into() });
+        assert_eq!(refused("a,c[0-3"), HostListError::Brackets("c[0-3".into()));
+        assert_eq!(refused("c0-3]"), HostListError::Brackets("c0-3]".into()));
+        assert_eq!(refused("c[[1]]"), HostListError::Brackets("c[[1]]".into()));
         assert_eq!(refused("c[3-1]"), HostListError::Range { part: "c[3-1]".into(), range: "3-1".into() });
         assert_eq!(refused("c[x]"), HostListError::Range { part: "c[x]".into(), range: "x".into() });
         assert_eq!(refused("c[+1]"), HostListError::Range { part: "c[+1]".into(), range: "+1".into() });
-        assert_eq!(refused("a,,b"), HostListError::Name { host: String::new() });
-        assert_eq!(refused("a b"), HostListError::Name { host: "a b".into() });
-        assert_eq!(refused("c[0-4000000000]"), HostListError::TooMany { part: "c[0-4000000000]".into() });
+        assert_eq!(refused("a,,b"), HostListError::Name(String::new()));
+        assert_eq!(refused("a b"), HostListError::Name("a b".into()));
+        assert_eq!(refused("c[0-4000000000]"), HostListError::TooMany("c[0-4000000000]".into()));
     }
 }

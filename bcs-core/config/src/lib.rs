@@ -225,11 +225,8 @@ pub enum ConfigError {
     #[error("nodes.hosts: {0}")]
     Hosts(#[from] HostListError),
     /// A host that is listed twice: it would be two nodes.
-    #[error("nodes.hosts: host '{host}' is listed twice; list each host once")]
-    DuplicateHost {
-        /// The host.
-        host: String,
-    },
+    #[error("nodes.hosts: host '{0}' is listed twice; list each host once")]
+    DuplicateHost(String),
 }
 
 impl Config {
@@ -267,7 +264,7 @@ impl Config {
                 let node = NodeId(nodes.len() as u32);
                 // Names in certificates have no case, so two hosts are not apart by it.
                 if known.insert(host.to_ascii_lowercase(), node).is_some() {
-                    return Err(ConfigError::DuplicateHost { host });
+                    return Err(ConfigError::DuplicateHost(host));
                 }
                 nodes.push(NodeConfig { node, host, cores: group.cores, interface: group.interface.clone() });
             }

@@ -38,11 +38,8 @@ const FILE_BYTES_LIMIT: u64 = 16 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialError {
     /// A name that no certificate can be for.
-    #[error("'{name}' cannot be the name of a member: use letters, digits, '-' and '.', as in host names")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    #[error("'{0}' cannot be the name of a member: use letters, digits, '-' and '.', as in host names")]
+    Name(String),
     /// A key or certificate could not be made.
     #[error("cannot make a {what} for '{name}': {reason}")]
     Issue {
@@ -127,7 +124,7 @@ impl Authority {
     /// The name cannot be one, or the system has no randomness to give.
     pub fn issue(&self, member: &str) -> Result<Credential, CredentialError> {
         let Ok(ServerName::DnsName(_)) = ServerName::try_from(member) else {
-            return Err(CredentialError::Name { name: member.into() });
+            return Err(CredentialError::Name(member.into()));
         };
         let failed = |error: rcgen::Error| CredentialError::Issue {
             what: "certificate",
@@ -390,7 +387,7 @@ mod tests {
         let authority = Authority::new("crescendo").unwrap();
         for name in ["", "a b", "10.0.0.1", "::1", "a/b", "-x-.", "naïve", &"x".repeat(64)] {
             let refused = authority.issue(name).unwrap_err();
-            assert!(matches!(refused, CredentialError::Name { .. }), "{name}: {refused}");
+            assert!(matches!(refused, CredentialError::Name(_)), "{name}: {refused}");
         }
         for name in ["c01", "node-7.rack_2.example"] {
             assert_eq!(authority.issue(name).unwrap().name(), name);

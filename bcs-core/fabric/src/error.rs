@@ -53,12 +53,9 @@ pub enum FabricError {
         /// This node.
         node: NodeId,
     },
-    /// The set of nodes is empty.
-    #[error("{operation} needs at least one node; the node set is empty")]
-    NoNodes {
-        /// The operation.
-        operation: Operation,
-    },
+    /// The operation's set of nodes is empty.
+    #[error("{0} needs at least one node; the node set is empty")]
+    NoNodes(Operation),
     /// A node that the fabric does not connect.
     #[error("{operation} names {node}, which is not one of this fabric's nodes {members}")]
     NotAMember {
@@ -100,12 +97,9 @@ pub enum FabricError {
     /// A ticket that was not given out, or whose answer has been taken.
     #[error("Compare-And-Write {0:?} is not under way: its answer can be taken once")]
     UnknownTicket(Ticket),
-    /// A wait that would never end.
-    #[error("{node} waits, but nothing is under way that could wake it")]
-    Stalled {
-        /// The node that waits.
-        node: NodeId,
-    },
+    /// A wait of a node that would never end.
+    #[error("{0} waits, but nothing is under way that could wake it")]
+    Stalled(NodeId),
     /// The network below the fabric has failed.
     #[error("the network of {node} failed: {reason}")]
     Network {

@@ -14,7 +14,6 @@
 //! - **Complete means there.** When the local event is signalled, every node of the set has the data and
 //!   its remote event.
 
-mod boxed;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod driven;
@@ -268,7 +267,7 @@ pub(crate) fn check_nodes(
     dead: &NodeSet,
 ) -> Result<(), FabricError> {
     if nodes.is_empty() {
-        return Err(FabricError::NoNodes { operation });
+        return Err(FabricError::NoNodes(operation));
     }
     if !nodes.is_subset(members) {
         let node = nodes.difference(members).first().unwrap_or_default();

@@ -196,7 +196,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 fn a_wait_that_nothing_can_end_says_so() {
     let cluster = SimCluster::new(SimOptions::new(2, 0));
     let stalled = cluster.fabric(NodeId(1)).wait_event(EventId(0));
-    assert_eq!(stalled, Err(FabricError::Stalled { node: NodeId(1) }));
+    assert_eq!(stalled, Err(FabricError::Stalled(NodeId(1))));
 }
 
 #[test]

@@ -7,10 +7,10 @@
 //! loopback datagrams have 64 KB; those of a network with the MTU `M`, in a namespace of one's own: `unshare
 //! --net sh -c 'ip link set lo mtu M up && PROGRAM 200 bandwidth'`.
 
-use bcs_core::{EventId, EventTable, FlatMemory, GlobalAddress, GlobalVariable, NodeId, NodeSet};
+use bcs_core::{EventId, EventTable, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_credentials as credentials;
 use bcs_fabric::{Comparison, Condition, Fabric, Source};
-use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use bcs_quic::{MappedMemory, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, map_memory};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ const STOP: EventId = EventId(2);
 const AT: GlobalAddress = GlobalAddress(64);
 
 /// A network of nodes in this process, all links up.
-fn start(nodes: u32, memory_bytes: u64, spin: Duration) -> Result<Vec<QuicFabric<FlatMemory>>> {
+fn start(nodes: u32, memory_bytes: u64, spin: Duration) -> Result<Vec<QuicFabric<MappedMemory>>> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node-{node}")).collect();
     let credentials = credentials::mint("pingpong", names.iter().map(String::as_str))?;
     let mut ports = Vec::new();
@@ -36,7 +36,7 @@ fn start(nodes: u32, memory_bytes: u64, spin: Duration) -> Result<Vec<QuicFabric
         members.map(|(name, port)| Member { name, address: port.local_address() }).collect();
     let mut fabrics = Vec::new();
     for port in ports {
-        fabrics.push(port.connect(roster.clone(), FlatMemory::new(memory_bytes), EventTable::new(4))?);
+        fabrics.push(port.connect(roster.clone(), map_memory(memory_bytes)?, EventTable::new(4))?);
     }
     fabrics.iter_mut().for_each(QuicFabric::begin_connect_all);
     while fabrics.iter().any(|fabric| !fabric.unconnected().is_empty()) {
@@ -65,12 +65,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn messages(fabrics: &[QuicFabric<FlatMemory>]) -> u64 {
+fn messages(fabrics: &[QuicFabric<MappedMemory>]) -> u64 {
     fabrics.iter().map(|fabric| fabric.statistics().messages.sent).sum()
 }
 
 fn put(
-    fabric: &mut QuicFabric<FlatMemory>,
+    fabric: &mut QuicFabric<MappedMemory>,
     bytes: &[u8],
     to: u32,
     event: Option<EventId>,

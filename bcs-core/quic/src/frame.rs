@@ -17,11 +17,7 @@
 use bcs_core::wire::{self, WireError, WireMessage};
 use bcs_fabric::tree::{FRAGMENT_BYTES, INLINE_BYTES, Message};
 use bytes::{Bytes, BytesMut};
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::ser::allocator::ArenaHandle;
 use rkyv::util::AlignedVec;
-use rkyv::{Deserialize, Serialize, rancor};
 use std::collections::VecDeque;
 
 /// The bytes before the message.
@@ -66,10 +62,12 @@ impl FrameBatch {
     ///
     /// # Errors
     /// The message is too long to travel.
-    pub fn push_head<T>(&mut self, stamp: u64, head: &T, payload_bytes: usize) -> Result<(), WireError>
-    where
-        T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    {
+    pub fn push_head<T: WireMessage>(
+        &mut self,
+        stamp: u64,
+        head: &T,
+        payload_bytes: usize,
+    ) -> Result<(), WireError> {
         self.scratch = wire::encode_in(head, std::mem::take(&mut self.scratch))?;
         self.open.reserve(HEADER_BYTES + self.scratch.len() + payload_bytes.min(COPIED_BYTES));
         self.open.extend_from_slice(&(self.scratch.len() as u32).to_le_bytes());
@@ -201,12 +199,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// The frame is longer than any message, or none.
-    pub fn take_plain<T>(&mut self, input: &mut Bytes) -> Result<Option<(u64, T)>, WireError>
-    where
-        T: WireMessage,
-        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-            + Deserialize<T, HighDeserializer<rancor::Error>>,
-    {
+    pub fn take_plain<T: WireMessage>(&mut self, input: &mut Bytes) -> Result<Option<(u64, T)>, WireError> {
         let Some((stamp, payload, message)) = self.take_head(input)? else { return Ok(None) };
         match payload {
             0 => Ok(Some((stamp, message))),
@@ -215,12 +208,7 @@ impl FrameReader {
     }
 
     /// Takes a header and a head: the stamp, the length of the payload, the message.
-    fn take_head<T>(&mut self, input: &mut Bytes) -> Result<Option<(u64, usize, T)>, WireError>
-    where
-        T: WireMessage,
-        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-            + Deserialize<T, HighDeserializer<rancor::Error>>,
-    {
+    fn take_head<T: WireMessage>(&mut self, input: &mut Bytes) -> Result<Option<(u64, usize, T)>, WireError> {
         if self.header_filled < HEADER_BYTES {
             let part = input.split_to(input.len().min(HEADER_BYTES - self.header_filled));
             self.header[self.header_filled..][..part.len()].copy_from_slice(&part);
@@ -264,38 +252,18 @@ const KEPT_BYTES: usize = 4 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_core::global_memory::GlobalAddress;
-    use bcs_core::ids::NodeId;
+    use bcs_core::damage::{Rng, noise};
     use bcs_core::node_set::NodeSet;
-    use bcs_fabric::tree::{OperationId, Work};
-    use proptest::prelude::*;
+    use bcs_fabric::conformance::any_message;
 
-    const OPERATION: OperationId = OperationId { initiator: NodeId(1), sequence: 7 };
-
-    fn obituary(nodes: Vec<u32>) -> Message {
-        Message::Obituary { dead: nodes.into_iter().map(NodeId).collect::<NodeSet>() }
-    }
-
-    fn prepare(payload: Vec<u8>) -> Message {
-        Message::Prepare {
-            operation: OPERATION,
-            work: Work::Put { at: GlobalAddress(8), bytes: payload.len() as u64, remote_event: None },
-            base: 1,
-            settled_below: 2,
-            sole: true,
-            awaited: false,
-            below: NodeSet::new(),
-            payload: payload.into(),
+    /// A message of any kind; some have payloads of many bytes.
+    fn message(random: &mut Rng) -> Message {
+        let mut message = any_message(random);
+        let limit = if matches!(message, Message::Prepare { .. }) { INLINE_BYTES } else { 9000 };
+        if let Some(payload) = message.payload_mut() {
+            *payload = noise(limit + 1, random).into();
         }
-    }
-
-    fn message() -> impl Strategy<Value = Message> {
-        prop_oneof![
-            proptest::collection::vec(0..5000u32, 0..9).prop_map(obituary),
-            proptest::collection::vec(any::<u8>(), 0..=INLINE_BYTES).prop_map(prepare),
-            proptest::collection::vec(any::<u8>(), 0..9000)
-                .prop_map(|payload| Message::Fragment { operation: OPERATION, payload: payload.into() }),
-        ]
+        message
     }
 
     /// Neighbouring fragments put together: how they were cut is nobody's business.
@@ -313,31 +281,28 @@ mod tests {
         joined
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn messages_come_out_of_frames_as_they_went_in_however_the_stream_is_cut(
-            messages in proptest::collection::vec((any::<u64>(), message()), 0..12),
-            cuts in proptest::collection::vec(1..3000usize, 1..20)
-        ) {
+    #[test]
+    fn messages_come_out_of_frames_as_they_went_in_however_the_stream_is_cut() {
+        bcs_core::damage::run(|random| {
             let mut batch = FrameBatch::default();
+            let messages: Vec<_> =
+                (0..random.usize(..12)).map(|_| (random.u64(..), message(random))).collect();
             for (stamp, message) in &messages {
                 batch.push(*stamp, message.clone()).unwrap();
             }
             let announced = batch.bytes();
             let mut stream = Bytes::from(batch.concatenate());
-            prop_assert_eq!(stream.len(), announced);
-            let mut cuts = cuts.iter().cycle();
+            assert_eq!(stream.len(), announced);
             let (mut reader, mut found) = (FrameReader::default(), Vec::new());
             while !stream.is_empty() {
-                let mut part = stream.split_to(stream.len().min(*cuts.next().unwrap()));
+                let mut part = stream.split_to(stream.len().min(random.usize(1..3000)));
                 while let Some(Taken { stamp, message, .. }) = reader.take(&mut part).unwrap() {
                     found.push((stamp, message));
                 }
-                prop_assert!(part.is_empty());
+                assert!(part.is_empty());
             }
-            prop_assert_eq!(joined(found), joined(messages));
-        }
+            assert_eq!(joined(found), joined(messages));
+        });
     }
 
     fn header(head: usize, payload: usize) -> Bytes {
@@ -363,15 +328,21 @@ mod tests {
     #[test]
     fn a_payload_where_none_belongs_is_refused() {
         // More than a message of this kind may have, and at all with one that has none.
-        for (message, payload) in [(prepare(Vec::new()), INLINE_BYTES + 1), (obituary(vec![1]), 1)] {
+        let obituary = Message::Obituary { dead: NodeSet::new() };
+        let mut random = Rng::with_seed(1);
+        let mut messages = std::iter::repeat_with(|| any_message(&mut random));
+        let mut prepare = messages.find(|message| matches!(message, Message::Prepare { .. })).unwrap();
+        *prepare.payload_mut().unwrap() = Bytes::new();
+        for (message, payload) in [(&prepare, INLINE_BYTES + 1), (&obituary, 1)] {
             let mut batch = FrameBatch::default();
-            batch.push_head(0, &message, payload).unwrap();
+            batch.push_head(0, message, payload).unwrap();
             let refused = FrameReader::default().take(&mut batch.concatenate().into()).unwrap_err();
             assert!(matches!(refused, WireError::TooLong { message: "payload", .. }), "{refused}");
         }
         // In the head as well as behind it.
+        *prepare.payload_mut().unwrap() = Bytes::from_static(b"x");
         let mut batch = FrameBatch::default();
-        batch.push_head(0, &prepare(vec![1]), 1).unwrap();
+        batch.push_head(0, &prepare, 1).unwrap();
         let refused = FrameReader::default().take(&mut batch.concatenate().into()).unwrap_err();
         assert!(matches!(refused, WireError::Malformed { .. }), "{refused}");
     }

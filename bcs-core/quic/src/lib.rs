@@ -37,22 +37,21 @@ mod tests;
 mod tls;
 mod transport;
 
+pub use driver::QuicFabric;
 pub use link::LinkStatistics;
-pub use mapped_memory::{MapError, MappedMemory};
+pub use mapped_memory::{MapError, MappedMemory, Mapping, map_memory};
 pub use options::{BindError, LinkError, Member, NetworkId, QuicOptions, RosterError};
 pub use socket::SocketStatistics;
 
 use bcs_core::PortRange;
 use bcs_core::event::{EventId, EventTable};
-use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
+use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::{MAX_NODES, NodeSet};
 use bcs_fabric::tree::TreeNode;
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Operation, Source, Ticket};
 use connection::CloseCode;
-use driver::Driver;
 use link::LinkState;
-use quinn_proto::{Endpoint, EndpointConfig};
 use socket::Socket;
 use std::collections::HashMap;
 use std::io;
@@ -117,7 +116,7 @@ impl QuicPort {
 
     /// Joins the network: the roster lists all its nodes, this one included, in the same order everywhere; a
     /// node's place is its number. The memory and the events are of the same size everywhere. Links come up
-    /// when they are needed, or with [`QuicFabric::connect_all`].
+    /// when they are needed, or with [`QuicFabric::begin_connect_all`].
     ///
     /// # Errors
     /// The roster cannot be.
@@ -141,27 +140,9 @@ impl QuicPort {
         let Some(node) = names.get(&name.to_ascii_lowercase()).copied() else {
             return Err(RosterError::Missing { name, members });
         };
-        let mut config = EndpointConfig::default();
-        // It is at least QUIC's least size: the option was checked.
-        let _ = config.max_udp_payload_size(self.options.datagram_bytes);
-        let server = self.configs.server.clone();
-        let endpoint =
-            Endpoint::new(Arc::new(config), Some(Arc::new(server)), self.socket.may_probe_size(), None);
         let fanout = self.options.fanout;
         let tree = TreeNode::new(node, Arc::new(NodeSet::all(members as u32)), fanout, memory, events);
-        let driver = Driver::new(
-            node,
-            self.socket,
-            endpoint,
-            self.configs,
-            self.transports,
-            self.options.network,
-            roster.into(),
-            names,
-            self.options.connect_timeout,
-            self.options.receipt_patience,
-        );
-        Ok(QuicFabric { tree, driver, queue_bytes: self.options.queue_bytes, spin: self.options.spin })
+        Ok(QuicFabric::new(self.options, tree, self.socket, self.configs, self.transports, roster, names))
     }
 }
 
@@ -176,61 +157,28 @@ pub struct QuicStatistics {
     pub refused_connections: u64,
 }
 
-/// A node's port to a network over QUIC.
-#[derive(Debug)]
-pub struct QuicFabric<M = SparseMemory> {
-    tree: TreeNode<M>,
-    driver: Driver,
-    queue_bytes: usize,
-    spin: Duration,
-}
-
 impl<M: GlobalMemory> QuicFabric<M> {
     /// Begins to bring up all links: this node dials those of higher numbers; the others are dialled from
     /// their other ends. [`Fabric::progress`] goes on with it, [`QuicFabric::unconnected`] says how far it
     /// is.
     pub fn begin_connect_all(&mut self) {
-        self.begin_connect(&NodeSet::all(self.driver.links.len() as u32));
+        self.begin_connect(&NodeSet::all(self.links.len() as u32));
     }
 
     /// Begins to bring up the links to these members: of two nodes that do so for each other, the lower one
     /// dials. Others come up when they are needed.
     pub fn begin_connect(&mut self, nodes: &NodeSet) {
-        let now = driver::now();
-        let (node, members) = (self.driver.node, self.driver.links.len());
+        let (node, members) = (self.node, self.links.len());
         for other in nodes.iter().filter(|other| *other > node && other.index() < members) {
-            self.driver.dial_idle(other, &mut self.tree, now);
+            self.dial_idle(other);
         }
     }
 
     /// The members whose links are not up, dead ones included.
     pub fn unconnected(&self) -> NodeSet {
-        let links = self.driver.links.iter().zip((0..).map(NodeId));
-        let down =
-            links.filter(|(link, node)| *node != self.driver.node && !matches!(link.state, LinkState::Up(_)));
+        let links = self.links.iter().zip((0..).map(NodeId));
+        let down = links.filter(|(link, node)| *node != self.node && !matches!(link.state, LinkState::Up(_)));
         down.map(|(_, node)| node).collect()
-    }
-
-    /// Brings up all links, and blocks until they are up. All nodes have to call it.
-    ///
-    /// # Errors
-    /// Some are not up in time, or have broken; they may still come up later, unless their nodes are dead.
-    pub fn connect_all(&mut self, within: Duration) -> Result<(), LinkError> {
-        let until = driver::now() + within;
-        self.begin_connect_all();
-        loop {
-            self.progress()?;
-            let nodes = self.unconnected();
-            if nodes.is_empty() {
-                return Ok(());
-            }
-            let broken = nodes.iter().find_map(|node| self.broken_link(node));
-            if broken.is_some() || driver::now() >= until {
-                let reason = broken.unwrap_or("no answer yet").to_owned();
-                return Err(LinkError::NotUp { nodes, within, reason });
-            }
-            self.sleep(Some(until))?;
-        }
     }
 
     /// Leaves in order: waits until the other ends of all links have acknowledged what was sent to them, and
@@ -241,20 +189,20 @@ impl<M: GlobalMemory> QuicFabric<M> {
     pub fn shutdown(&mut self, within: Duration) -> Result<(), LinkError> {
         let until = driver::now() + within;
         self.progress()?;
-        self.driver.is_leaving = true;
-        self.driver.mark_all();
+        self.is_leaving = true;
+        self.mark_all();
         let nodes = loop {
             self.progress()?;
-            let nodes = self.driver.unacknowledged();
+            let nodes = self.unacknowledged();
             if nodes.is_empty() || driver::now() >= until {
                 break nodes;
             }
             self.sleep(Some(until))?;
         };
-        self.driver.close_all(CloseCode::Orderly, "leaves", driver::now());
+        self.close_all(CloseCode::Orderly, "leaves");
         self.progress()?;
         // Its links are closed, so nobody hears of it.
-        let own = self.driver.node;
+        let own = self.node;
         self.tree.declare_dead(own)?;
         self.progress()?;
         match nodes.is_empty() {
@@ -263,42 +211,25 @@ impl<M: GlobalMemory> QuicFabric<M> {
         }
     }
 
-    /// When [`Fabric::progress`] should be called at the latest, whether or not anything arrives.
-    pub fn next_timeout(&self) -> Option<Instant> {
-        self.driver.next_timeout()
-    }
-
     /// Why the link to a node is broken; `None` while it is not.
     pub fn broken_link(&self, node: NodeId) -> Option<&str> {
-        match &self.driver.links.get(node.index())?.state {
+        match &self.links.get(node.index())?.state {
             LinkState::Broken(reason) => Some(reason),
             _ => None,
         }
     }
 
-    /// What has gone over the link to a node.
-    pub fn link_statistics(&self, node: NodeId) -> LinkStatistics {
-        self.driver.links.get(node.index()).map(|link| link.statistics).unwrap_or_default()
-    }
-
-    /// How many datagrams have come over the link to a node since it came up, keep-alives and
-    /// acknowledgements included: a node that is driven sends at least one in each
-    /// [`QuicOptions::keep_alive`], whatever it has to say.
-    pub fn datagrams_from(&self, node: NodeId) -> u64 {
-        self.driver.datagrams_from(node)
-    }
-
     /// What the fabric has done so far.
     pub fn statistics(&self) -> QuicStatistics {
         let mut messages = LinkStatistics::default();
-        for link in &self.driver.links {
+        for link in &self.links {
             messages.sent += link.statistics.sent;
             messages.received += link.statistics.received;
         }
         QuicStatistics {
-            socket: self.driver.socket.statistics,
+            socket: self.socket.statistics,
             messages,
-            refused_connections: self.driver.refused_connections,
+            refused_connections: self.refused_connections,
         }
     }
 
@@ -307,32 +238,25 @@ impl<M: GlobalMemory> QuicFabric<M> {
         self.tree.memory()
     }
 
-    fn network_error(&self, error: &std::io::Error) -> FabricError {
-        FabricError::Network { node: self.driver.node, reason: error.to_string() }
-    }
-
-    fn drive(&mut self) -> Result<bool, FabricError> {
-        self.driver.drive(&mut self.tree).map_err(|error| self.network_error(&error))
+    fn network_error(&self, error: &io::Error) -> FabricError {
+        FabricError::Network { node: self.node, reason: error.to_string() }
     }
 
     /// Sleeps until something arrives or is due, at the latest until a time.
     fn sleep(&mut self, until: Option<Instant>) -> Result<(), FabricError> {
         let due = self.next_timeout().into_iter().chain(until).min();
         let at_most = due.map(|due| due.saturating_duration_since(driver::now()));
-        self.driver.socket.wait(at_most).map_err(|error| self.network_error(&error))
+        self.socket.wait(at_most).map_err(|error| self.network_error(&error))
     }
 
     /// Before an operation: whether what waits to be sent allows it.
     fn check_backlog(&self, operation: Operation) -> Result<(), FabricError> {
-        match self.driver.backlog.own <= self.queue_bytes {
+        match self.backlog.own <= self.options.queue_bytes {
             true => Ok(()),
-            false => Err(FabricError::Busy { operation, limit: self.queue_bytes, unit: "bytes to send" }),
+            false => {
+                Err(FabricError::Busy { operation, limit: self.options.queue_bytes, unit: "bytes to send" })
+            }
         }
-    }
-
-    /// After an operation: what it has to say waits in links, where the next progress finds it.
-    fn queue(&mut self) {
-        self.driver.collect(&mut self.tree, driver::now());
     }
 }
 
@@ -347,7 +271,7 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
     ) -> Result<(), FabricError> {
         self.check_backlog(Operation::XferAndSignal)?;
         self.tree.xfer_and_signal(source, destinations, at, local_event, remote_event)?;
-        self.queue();
+        self.collect();
         Ok(())
     }
 
@@ -363,7 +287,7 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
     ) -> Result<Ticket, FabricError> {
         self.check_backlog(Operation::CompareAndWrite)?;
         let ticket = self.tree.compare_and_write(nodes, comparison, assignment)?;
-        self.queue();
+        self.collect();
         Ok(ticket)
     }
 
@@ -391,8 +315,8 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
         if self.drive()? {
             return Ok(());
         }
-        if !self.spin.is_zero() {
-            let until = driver::now() + self.spin;
+        if !self.options.spin.is_zero() {
+            let until = driver::now() + self.options.spin;
             while driver::now() < until {
                 if self.drive()? {
                     return Ok(());
@@ -408,7 +332,7 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
     }
 
     fn node(&self) -> NodeId {
-        self.driver.node
+        self.node
     }
 
     fn members(&self) -> NodeSet {
@@ -421,22 +345,22 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
 
     fn declare_dead(&mut self, node: NodeId) -> Result<(), FabricError> {
         self.tree.declare_dead(node)?;
-        self.queue();
+        self.collect();
         Ok(())
     }
 }
 
-impl<M> Drop for QuicFabric<M> {
+impl<M: GlobalMemory> Drop for QuicFabric<M> {
     /// Who is dropped without having left in order tells the others, as far as it can without waiting.
     fn drop(&mut self) {
-        self.driver.abandon();
+        self.abandon();
     }
 }
 
-impl<M> AsFd for QuicFabric<M> {
+impl<M: GlobalMemory> AsFd for QuicFabric<M> {
     /// The socket: readable when something has arrived. It is not to be read from.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.driver.socket.as_fd()
+        self.socket.as_fd()
     }
 }
 

@@ -86,8 +86,8 @@ pub struct Link {
     /// Until when what waits may wait at most, if it is not urgent.
     pub due: Option<Instant>,
     lanes: LaneSender,
-    control: VecDeque<(u64, Message)>,
-    bulk: VecDeque<(u64, Message)>,
+    /// By lane.
+    queues: [VecDeque<(u64, Message)>; 2],
     /// How many of those that wait answer something.
     answers: usize,
     answers_limit: usize,
@@ -102,8 +102,7 @@ impl Link {
             is_urgent: false,
             due: None,
             lanes: LaneSender::default(),
-            control: VecDeque::new(),
-            bulk: VecDeque::new(),
+            queues: Default::default(),
             answers: 0,
             answers_limit: ANSWERS_LIMIT.saturating_mul(members),
         }
@@ -134,10 +133,7 @@ impl Link {
         self.statistics.sent += 1;
         self.answers += usize::from(is_answer(&message));
         let stamp = self.lanes.stamp(lane);
-        match lane {
-            Lane::Control => self.control.push_back((stamp, message)),
-            Lane::Bulk => self.bulk.push_back((stamp, message)),
-        }
+        self.queues[lane as usize].push_back((stamp, message));
     }
 
     /// The next frames of a lane, put together; nothing when there are none.
@@ -151,12 +147,8 @@ impl Link {
         backlog: &mut Backlog,
         frames: &mut FrameBatch,
     ) -> Result<(), WireError> {
-        let queue = match lane {
-            Lane::Control => &mut self.control,
-            Lane::Bulk => &mut self.bulk,
-        };
         while frames.bytes() < BATCH_BYTES
-            && let Some((stamp, message)) = queue.pop_front()
+            && let Some((stamp, message)) = self.queues[lane as usize].pop_front()
         {
             let (side, bytes) = backlog.account(node, &message);
             *side -= bytes;
@@ -168,7 +160,7 @@ impl Link {
 
     /// Whether nothing waits.
     pub fn is_clear(&self) -> bool {
-        self.control.is_empty() && self.bulk.is_empty()
+        self.queues.iter().all(VecDeque::is_empty)
     }
 
     /// How many answers wait that the other end asked for and does not take; none as long as they are no more
@@ -180,30 +172,18 @@ impl Link {
     /// Forgets what waits. True when a node that has left would have needed some of it.
     pub fn discard(&mut self, node: NodeId, backlog: &mut Backlog) -> bool {
         let mut needed = false;
-        for (_, message) in self.control.drain(..).chain(self.bulk.drain(..)) {
+        for (_, message) in self.queues.iter_mut().flat_map(|queue| queue.drain(..)) {
             let (side, bytes) = backlog.account(node, &message);
             *side -= bytes;
-            needed |= matters_to_departed(&message);
+            needed |= !is_answer(&message);
         }
         self.answers = 0;
         needed
     }
 }
 
-/// Whether a message to a node that has left in order shows that it is still needed. An answer does not:
-/// whoever waits for it either was the node itself, or has the node in its operation.
-pub fn matters_to_departed(message: &Message) -> bool {
-    !is_answer(message)
-}
-
-fn is_answer(message: &Message) -> bool {
-    match message {
-        Message::Acknowledge { .. } | Message::Testify { .. } => true,
-        Message::Prepare { .. }
-        | Message::Fragment { .. }
-        | Message::Decide { .. }
-        | Message::Obituary { .. }
-        | Message::Inquire { .. }
-        | Message::Resolve { .. } => false,
-    }
+/// Whether a message answers something. One that does not shows that a node which has left in order is still
+/// needed; whoever waits for an answer either was the node itself, or has the node in its operation.
+pub fn is_answer(message: &Message) -> bool {
+    matches!(message, Message::Acknowledge { .. } | Message::Testify { .. })
 }

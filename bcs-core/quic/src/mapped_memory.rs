@@ -4,9 +4,7 @@
 //! never written reads as zero. No core dump holds it: most of it is other nodes' bytes, and it may be larger
 //! than a disk.
 
-use bcs_core::global_memory::{
-    FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryError, MemoryView,
-};
+use bcs_core::global_memory::{FlatMemory, GlobalVariable};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::io;
 use std::ptr::NonNull;
@@ -25,16 +23,11 @@ pub struct MapError {
 }
 
 /// Zeroed memory in one mapping, without reserve: its pages come with the first write.
-#[derive(Debug)]
-pub struct MappedMemory {
-    mapping: Mapping,
-    /// The same bytes.
-    flat: FlatMemory,
-}
+pub type MappedMemory = FlatMemory<Mapping>;
 
-/// Unmaps itself.
+/// The mapping of a [`MappedMemory`], which unmaps itself.
 #[derive(Debug)]
-struct Mapping {
+pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
 }
@@ -42,44 +35,26 @@ struct Mapping {
 // SAFETY: the mapping belongs to the process, and any of its threads may unmap it.
 unsafe impl Send for Mapping {}
 
-impl MappedMemory {
-    /// Maps at least `size_bytes` (rounded up to a multiple of 8).
-    ///
-    /// # Errors
-    /// The system refuses so much address space.
-    pub fn new(size_bytes: u64) -> Result<Self, MapError> {
-        let refused = |error: rustix::io::Errno| MapError { size_bytes, error: error.into() };
-        let rounded = size_bytes.max(1).checked_next_multiple_of(GlobalVariable::BYTES);
-        let bytes = rounded.and_then(|bytes| usize::try_from(bytes).ok());
-        let bytes = bytes.ok_or_else(|| refused(rustix::io::Errno::NOMEM))?;
-        let (protection, flags) =
-            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a new mapping at an address of the system's choice, which nothing else uses.
-        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
-        let base = NonNull::new(base.map_err(refused)?.cast::<u8>());
-        let mapping = Mapping { base: base.ok_or_else(|| refused(rustix::io::Errno::NOMEM))?, bytes };
-        // SAFETY: the whole of the mapping that was just made. The advice changes nothing of what it holds; a
-        // system that does not take it dumps more than it need.
-        let _ = unsafe { madvise(mapping.base.as_ptr().cast(), bytes, Advice::LinuxDontDump) };
-        // SAFETY: the mapping is readable, writable, of zeros and at the start of a page; it stays until this
-        // value is dropped, with `flat`, and nothing else knows its address.
-        let flat = unsafe { FlatMemory::from_raw(mapping.base, bytes as u64) };
-        Ok(Self { mapping, flat })
-    }
-
-    /// How much of it is in use, in bytes: whole pages.
-    ///
-    /// # Errors
-    /// The system does not tell.
-    #[cfg(test)]
-    fn resident_bytes(&self) -> io::Result<usize> {
-        let smaps = std::fs::read_to_string("/proc/self/smaps")?;
-        let start = format!("{:x}-", self.mapping.base.as_ptr() as usize);
-        let rss = smaps.lines().skip_while(|line| !line.starts_with(&start)).find_map(|line| {
-            line.strip_prefix("Rss:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()
-        });
-        rss.map(|kilobytes| kilobytes << 10).ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
+/// Maps memory of at least `size_bytes` (rounded up to a multiple of 8).
+///
+/// # Errors
+/// The system refuses so much address space.
+pub fn map_memory(size_bytes: u64) -> Result<MappedMemory, MapError> {
+    let refused = |error: rustix::io::Errno| MapError { size_bytes, error: error.into() };
+    let rounded = size_bytes.max(1).checked_next_multiple_of(GlobalVariable::BYTES);
+    let bytes = rounded.and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = bytes.ok_or_else(|| refused(rustix::io::Errno::NOMEM))?;
+    let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+    // SAFETY: a new mapping at an address of the system's choice, which nothing else uses.
+    let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
+    let base = NonNull::new(base.map_err(refused)?.cast::<u8>());
+    let mapping = Mapping { base: base.ok_or_else(|| refused(rustix::io::Errno::NOMEM))?, bytes };
+    // SAFETY: the whole of the mapping that was just made. The advice changes nothing of what it holds; a
+    // system that does not take it dumps more than it need.
+    let _ = unsafe { madvise(mapping.base.as_ptr().cast(), bytes, Advice::LinuxDontDump) };
+    // SAFETY: the mapping is readable, writable, of zeros and at the start of a page; it stays as long as its
+    // owner, and nothing else knows its address.
+    Ok(unsafe { FlatMemory::from_raw(mapping.base, bytes as u64, mapping) })
 }
 
 impl Drop for Mapping {
@@ -90,53 +65,39 @@ impl Drop for Mapping {
     }
 }
 
-impl GlobalMemory for MappedMemory {
-    fn size_bytes(&self) -> u64 {
-        self.mapping.bytes as u64
-    }
-
-    fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), MemoryError> {
-        self.flat.read(at, into)
-    }
-
-    fn write(&mut self, at: GlobalAddress, from: &[u8]) -> Result<(), MemoryError> {
-        self.flat.write(at, from)
-    }
-
-    fn load(&self, variable: GlobalVariable) -> Result<u64, MemoryError> {
-        self.flat.load(variable)
-    }
-
-    fn store(&mut self, variable: GlobalVariable, value: u64) -> Result<(), MemoryError> {
-        self.flat.store(variable, value)
-    }
-
-    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, MemoryError> {
-        self.flat.view(at, bytes)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bcs_core::global_memory::{GlobalAddress, GlobalMemory};
+
+    /// How much of a memory is in use, in bytes: whole pages.
+    fn resident_bytes(memory: &MappedMemory) -> usize {
+        let base = memory.view(GlobalAddress(0), 1).unwrap().unwrap().as_ptr();
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let start = format!("{:x}-", base as usize);
+        let mapping = smaps.lines().skip_while(|line| !line.starts_with(&start));
+        let rss =
+            mapping.filter_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix("kB")).next().unwrap();
+        rss.trim().parse::<usize>().unwrap() << 10
+    }
 
     #[test]
     fn mapped_memory_takes_up_what_was_written_of_it() {
         const SIZE_BYTES: u64 = 64 << 30;
-        let mut memory = MappedMemory::new(SIZE_BYTES).unwrap();
+        let mut memory = map_memory(SIZE_BYTES).unwrap();
         let last = GlobalVariable::at(GlobalAddress(SIZE_BYTES - 8)).unwrap();
         assert_eq!(memory.load(last), Ok(0));
         memory.store(last, 7).unwrap();
         memory.write(GlobalAddress(1 << 30), &[1; 4096]).unwrap();
         assert_eq!(memory.load(last), Ok(7));
         // With huge pages a touched page may be of 2 MB.
-        assert!(memory.resident_bytes().unwrap() <= 4 * (2 << 20), "pages come with the first write only");
+        assert!(resident_bytes(&memory) <= 4 * (2 << 20), "pages come with the first write only");
     }
 
     #[test]
     fn more_than_there_is_address_space_for_is_refused_with_the_size_and_what_to_do() {
         for size_bytes in [1 << 60, u64::MAX] {
-            let refused = MappedMemory::new(size_bytes).unwrap_err().to_string();
+            let refused = map_memory(size_bytes).unwrap_err().to_string();
             assert!(refused.contains(&size_bytes.to_string()), "{refused}");
             assert!(refused.contains("ulimit -v"), "{refused}");
         }

@@ -19,7 +19,7 @@ impl fmt::Display for NetworkId {
 }
 
 /// A node of a network, as all nodes of it know it. Its number is its place in the roster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Member {
     /// Its name: the one that its certificate is for.
     pub name: String,
@@ -157,19 +157,9 @@ pub enum RosterError {
     },
 }
 
-/// Why not all links came up, or went down in order, in time.
+/// Why not all links went down in order, in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// Links did not come up.
-    #[error("no link to {nodes} within {within:?}; is the node up, and its address right? ({reason})")]
-    NotUp {
-        /// The nodes.
-        nodes: bcs_core::NodeSet,
-        /// How long was waited.
-        within: Duration,
-        /// What is known about the first.
-        reason: String,
-    },
     /// What was sent was not acknowledged by all.
     #[error("{nodes} had not acknowledged all that was sent within {within:?}; the links were closed")]
     NotAcknowledged {

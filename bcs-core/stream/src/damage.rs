@@ -3,12 +3,6 @@
 use crate::{Receiver, StreamError};
 use bcs_core::damage::{DamagedStream, Rng, allocated};
 use bcs_core::wire::WireMessage;
-use rkyv::Deserialize;
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::rancor;
-use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use std::fmt::Debug;
 use tokio::io::AsyncWriteExt;
 
@@ -20,9 +14,6 @@ use tokio::io::AsyncWriteExt;
 pub fn check_receiver<T>(stream: &DamagedStream<T>, random: &mut Rng)
 where
     T: WireMessage + Clone + Debug + PartialEq,
-    T: for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-        + Deserialize<T, HighDeserializer<rancor::Error>>,
 {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without drivers");
     runtime.block_on(async {

@@ -9,12 +9,6 @@ pub mod damage;
 
 use bcs_core::wire::{self, FrameBuffer, WireError, WireMessage};
 use bcs_credentials::{self as credentials, Credential, tls};
-use rkyv::Deserialize;
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::rancor;
-use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use rustls::pki_types::ServerName;
 use std::fmt;
 use std::io;
@@ -55,9 +49,8 @@ pub enum StreamError {
 ///
 /// # Errors
 /// The socket failed, or the message is longer than the receiver takes.
-pub async fn send<T, W>(writer: &mut W, message: &T) -> Result<(), StreamError>
+pub async fn send<T: WireMessage, W>(writer: &mut W, message: &T) -> Result<(), StreamError>
 where
-    T: WireMessage + for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
     W: AsyncWrite + Unpin,
 {
     send_frame(writer, &wire::encode_frame(message)?).await
@@ -90,12 +83,7 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
     ///
     /// # Errors
     /// The socket failed, or what came is not a message. The stream is of no use then.
-    pub async fn receive<T>(&mut self) -> Result<Option<T>, StreamError>
-    where
-        T: WireMessage,
-        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-            + Deserialize<T, HighDeserializer<rancor::Error>>,
-    {
+    pub async fn receive<T: WireMessage>(&mut self) -> Result<Option<T>, StreamError> {
         loop {
             if let Some(message) = self.buffer.take()? {
                 return Ok(Some(message));
@@ -210,7 +198,7 @@ impl SecureEnds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rkyv::{Archive, Serialize};
+    use rkyv::{Archive, Deserialize, Serialize};
     use tokio::net::TcpListener;
 
     #[derive(Archive, Serialize, Deserialize, Debug, PartialEq)]

@@ -1,35 +1,29 @@
 //! Chapter 7: attributes of communicators and datatypes; chapter 16: the old names of those of communicators.
 
-use crate::edge::{object, place};
 use bcs_mpi::attributes;
-use bcs_mpi::constants::*;
-use std::ffi::{c_int, c_void};
 
 /// A line: the kind of handle, the names of arguments (the object, its key, the two callbacks), whose error
 /// handler is asked, the five calls.
 macro_rules! attributes {
     ($($handle:ident $object:ident $keyval:ident $copy:ident $delete:ident [$($owner:tt)*]
         $create:ident $free:ident $set:ident $get:ident $remove:ident;)*) => { calls! { $(
-        call $create($copy: usize, $delete: usize, $keyval: *mut c_int, extra_state: *mut c_void) [] {
-            place($keyval, stringify!($keyval))?
-                .set(attributes::create_keyval::<$handle>($copy, $delete, extra_state)?)
+        $create($copy, $delete, $keyval: OUT, extra_state) [] {
+            $keyval.set(attributes::create_keyval::<$handle>($copy, $delete, extra_state)?)
         }
-        call $free($keyval: *mut c_int) [] {
-            attributes::free_keyval::<$handle>(object($keyval, stringify!($keyval))?)?
+        $free($keyval: INOUT) [] {
+            attributes::free_keyval::<$handle>($keyval)?
         }
-        call $set($object: $handle, $keyval: c_int, attribute_val: *mut c_void) [$($owner)*] {
+        $set($object, $keyval, attribute_val) [$($owner)*] {
             attributes::set($object, $keyval, attribute_val)?
         }
-        call $get($object: $handle, $keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) [$($owner)*] {
-            let value = place(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
-            let flag = place(flag, "flag")?;
+        $get($object, $keyval, attribute_val: POINTER, flag: OUT) [$($owner)*] {
             let found = attributes::get($object, $keyval)?;
             flag.set(found.is_some().into());
             if let Some(found) = found {
-                value.set(found);
+                attribute_val.set(found);
             }
         }
-        call $remove($object: $handle, $keyval: c_int) [$($owner)*] {
+        $remove($object, $keyval) [$($owner)*] {
             attributes::delete($object, $keyval)?
         }
     )* } };

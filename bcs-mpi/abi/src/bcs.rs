@@ -2,6 +2,7 @@
 
 use crate::edge::{array, object, place};
 use crate::forms::{own, vectors};
+use bcs_mpi::MpiResult;
 use bcs_mpi::api::Mode;
 use bcs_mpi::collective::buffers::Everyone;
 use bcs_mpi::collective::forms::{self, Call};
@@ -19,18 +20,18 @@ macro_rules! bcs {
     ($($name:ident($($argument:ident : $type:ty),* $(,)?) [$($comm:ident)?] $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            // SAFETY: the program keeps the promises of `bcs.h`: pointers are null, or as it says.
-            #[allow(unused_unsafe, reason = "not every body is unsafe")]
-            let result: bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
-            match result {
-                Ok(()) => MPI_SUCCESS,
-                Err(error) => {
-                    let parameters = [$(stringify!($argument)),*];
-                    bcs_mpi::environment::error_handlers::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
-                }
-            }
+            let result = attempt! { $body };
+            answer!(result, stringify!($name), [$($argument),*] $(, $comm)?)
         }
     )* };
+}
+
+/// Stores whether something is done; a blocking call need not be asked.
+fn store_flag(done: bool, blocking: c_int, flag: *mut c_int) -> MpiResult {
+    if blocking == 0 || !flag.is_null() {
+        place(flag, "flag")?.set(done.into());
+    }
+    Ok(())
 }
 
 /// The vectorial form where there are counts, else the other.
@@ -76,9 +77,7 @@ bcs! {
     [comm] {
         let mode = if blocking != 0 { Mode::Blocking } else { Mode::NonBlocking };
         let found = p2p::probe(mode, source, tag, comm)?;
-        if blocking == 0 || !flag.is_null() {
-            place(flag, "flag")?.set(found.is_some().into());
-        }
+        store_flag(found.is_some(), blocking, flag)?;
         if let Some(found) = found {
             found.store(status);
         }
@@ -91,9 +90,7 @@ bcs! {
         } else {
             complete::test(request, &mut done, Statuses::new(status))
         };
-        if blocking == 0 || !flag.is_null() {
-            place(flag, "flag")?.set(done.into());
-        }
+        store_flag(done, blocking, flag)?;
         result?
     }
     bcs_testall(
@@ -106,9 +103,7 @@ bcs! {
         } else {
             complete::test_all(requests, &mut done, Statuses::new(statuses))
         };
-        if blocking == 0 || !flag.is_null() {
-            place(flag, "flag")?.set(done.into());
-        }
+        store_flag(done, blocking, flag)?;
         result?
     }
     bcs_barrier(comm: MPI_Comm) [comm] {

@@ -2,14 +2,25 @@
 //! of which goes through the other, so that tools may define either.
 //!
 //! ```text
-//! call NAME(arguments) [options] { body }      int NAME(…); the body may use `?`
-//! twin NAME(arguments) [options] { body }      also NAME_c; COUNT, DISPL and ADDR stand for the types that differ
-//! plain NAME(arguments) -> type { body }       a function that cannot fail
+//! calls! { NAME(arguments) [options] { body } }      or several NAMES, whose bodies are the same
+//! answers! { NAME(arguments) [options] = function; } that only calls a function; if that answers something,
+//!            NAME(arguments) -> last argument [options] = function;
 //! ```
 //!
-//! Options: `time PRIMITIVE(bytes)` has MMDS time the call, and `timed(bytes)` as the primitive of the same
-//! name; `on comm` names the communicator (or session,
-//! window, file) whose error handler is asked.
+//! The types of the arguments, and whether there is NAME_c with large counts too, are in the table of the
+//! standard's functions: the build writes a macro of each function's name, which tells `define` of them. In
+//! a body, COUNT, DISPL and ADDR stand for the types that differ.
+//!
+//! What an argument is may stand after its name; the body sees it as that, and what is null is refused:
+//! - `OUT`, where the call stores a result, a [`Place`]; `POINTER`, where it stores an address although the
+//!   type does not say so;
+//! - `IN` and `INOUT`, an object of the program;
+//! - `[count]` and `[mut count]`, an array of the program, whose length another argument is;
+//! - `STRING`, a string of the program, and `KEY`, one that is a key of an info object.
+//!
+//! Options: `timed(bytes)` has MMDS time the call; `on comm` names the communicator (or session, window,
+//! file) whose error handler is asked. The body may use `?`. `plain` stands for a function that cannot fail:
+//! its body is what it returns.
 //!
 //! Unwinding does not cross the edge: `extern "C"` functions abort instead, and the hook that
 //! [`install_panic_hook`] sets has ended the job with a message before.
@@ -17,183 +28,236 @@
 use bcs_mpi::constants::*;
 use bcs_mpi::process::exit;
 use bcs_mpi::{MpiError, MpiResult};
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+include!(concat!(env!("OUT_DIR"), "/prototypes.rs"));
+
+macro_rules! calls {
+    ($($($name:ident)+ ($($arguments:tt)*) [$($options:tt)*] $body:block)*) => {
+        $(same_body! { [$($name)+] ($($arguments)*) [$($options)*] $body })*
+    };
+}
+
+/// What only calls a function of `bcs-mpi`.
+macro_rules! answers {
+    ($($name:ident $arguments:tt $(-> $result:ident)? [$($options:tt)*] = $answer:expr;)*) => {
+        $(answer_of! { $name $arguments [$($result)?] [$($options)*] $answer })*
+    };
+}
+
+macro_rules! answer_of {
+    ($name:ident($($argument:ident $(: $kind:tt)?),*) [$($result:ident)?] [$($options:tt)*] $answer:expr) => {
+        calls! {
+            $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] {
+                let answer: ::bcs_mpi::MpiResult<_> = $answer;
+                $($result.store)?(answer?)
+            }
+        }
+    };
+}
+
+macro_rules! same_body {
+    ([$($name:ident)+] $arguments:tt $options:tt $body:block) => {
+        $($name! { define $name $arguments $options $body })+
+    };
+}
 
 macro_rules! define {
-    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*) -> $result:ty $body:block) => {
-        #[inline]
-        unsafe extern "C" fn body($($argument: $type),*) -> $result $body
+    (
+        $counts:ident $symbol:literal ($($type:ty),*) -> $result:ty;
+        $name:ident($($argument:ident),* $(,)?) [plain] $body:block
+    ) => {
+        #[allow(unused_imports, reason = "not every function has arguments of these types")]
+        const _: () = {
+            use $crate::edge::$counts::*;
 
-        #[allow(non_snake_case, reason = "the name of the C binding")]
-        #[unsafe(export_name = $symbol)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-            // SAFETY: the caller keeps the promises of the C binding.
-            unsafe { body($($argument),*) }
-        }
+            #[inline]
+            unsafe extern "C" fn body($($argument: $type),*) -> $result $body
 
-        #[unsafe(export_name = concat!("P", $symbol))]
-        pub unsafe extern "C" fn profiled($($argument: $type),*) -> $result {
-            // SAFETY: the caller keeps the promises of the C binding.
-            unsafe { body($($argument),*) }
-        }
+            #[allow(non_snake_case, reason = "the name of the C binding")]
+            #[unsafe(export_name = $symbol)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                // SAFETY: the caller keeps the promises of the C binding.
+                unsafe { body($($argument),*) }
+            }
+
+            #[unsafe(export_name = concat!("P", $symbol))]
+            pub unsafe extern "C" fn profiled($($argument: $type),*) -> $result {
+                // SAFETY: the caller keeps the promises of the C binding.
+                unsafe { body($($argument),*) }
+            }
+        };
+    };
+    (
+        $counts:ident $symbol:literal ($($type:ty),*) -> $result:ty;
+        $name:ident($($argument:ident $(: $kind:tt)?),* $(,)?)
+        [$(timed($bytes:expr))? $(on $owner:ident)?] $body:block
+    ) => {
+        define! { $counts $symbol ($($type),*) -> $result; $name($($argument),*) [plain] {
+            $(let timed = ::bcs_mpi::process::monitor::enter(primitive!($name, $bytes));)?
+            let result = attempt! {
+                $($(let $argument = argument!($kind $argument);)?)*
+                $($(let $argument = checked!($kind $argument);)?)*
+                $body
+            };
+            $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
+            answer!(result, $symbol, [$($argument),*] $(, $owner)?)
+        } }
     };
 }
 
 /// The primitive that has the name of a call.
 macro_rules! primitive {
-    ($name:ident) => {
+    ($name:ident $(, $bytes:expr)?) => {
         const { ::mds::Primitive::from_name(stringify!($name)).expect("MMDS knows the call") }
     };
 }
 
-macro_rules! define_call {
-    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*) [timed($bytes:expr) $($options:tt)*] $body:block) => {
-        define_call! {
-            @primitive (primitive!($name)) $name as $symbol, ($($argument: $type),*) [($bytes) $($options)*] $body
-        }
+/// An argument of a kind, if it is one.
+macro_rules! argument {
+    (IN $argument:ident) => {
+        $crate::edge::object($argument.cast_mut(), stringify!($argument))
     };
-    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*)
-        [time $primitive:ident($bytes:expr) $($options:tt)*] $body:block) => {
-        define_call! {
-            @primitive (::mds::Primitive::$primitive) $name as $symbol, ($($argument: $type),*)
-            [($bytes) $($options)*] $body
-        }
+    (OUT $argument:ident) => {
+        $crate::edge::place($argument, stringify!($argument))
     };
-    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*) [$($options:tt)*] $body:block) => {
-        define_call! { @primitive $name as $symbol, ($($argument: $type),*) [$($options)*] $body }
+    ([$length:ident] $argument:ident) => {
+        $crate::edge::read_only($argument, $length, [stringify!($argument), stringify!($length)])
     };
-    (@primitive $(($primitive:expr))? $name:ident as $symbol:expr, ($($argument:ident : $type:ty),*)
-        [$(($bytes:expr))? $(on $comm:ident)?] $body:block) => {
-        define! { $name as $symbol, ($($argument: $type),*) -> ::std::ffi::c_int {
-            $(let timed = ::bcs_mpi::process::monitor::enter($primitive);)?
-            // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard
-            // says. The closure is where `?` in a body leads to.
-            #[allow(unused_unsafe, clippy::redundant_closure_call, reason = "not every body is unsafe")]
-            let result: ::bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
-            $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
-            match result {
-                Ok(()) => ::bcs_mpi::constants::MPI_SUCCESS,
-                Err(error) => {
-                    let parameters = [$(stringify!($argument)),*];
-                    ::bcs_mpi::environment::error_handlers::raise($symbol, &parameters, error, None$(.or(Some($comm.into())))?)
-                }
-            }
-        }}
+    ([mut $length:ident] $argument:ident) => {
+        $crate::edge::array($argument, $length, [stringify!($argument), stringify!($length)])
+    };
+    (STRING $argument:ident) => {
+        $crate::edge::string($argument, stringify!($argument), MPI_ERR_ARG)
+    };
+    (KEY $argument:ident) => {
+        $crate::edge::string($argument, stringify!($argument), MPI_ERR_INFO_KEY)
+    };
+    (POINTER $argument:ident) => {
+        $crate::edge::place($argument.cast::<*mut c_void>(), stringify!($argument))
+    };
+    (INOUT $argument:ident) => {
+        $crate::edge::object($argument, stringify!($argument))
     };
 }
 
-macro_rules! calls {
-    () => {};
-    (call $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
-        const _: () = { define_call! { $name as stringify!($name), ($($argument: $type),*) [$($options)*] $body } };
-        calls! { $($rest)* }
+/// The same, or the error. All have been looked at before one is refused: places of handles get null handles.
+macro_rules! checked {
+    ($kind:tt $argument:ident) => {
+        $argument?
     };
-    (twin $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
-        #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
-        const _: () = {
-            type COUNT = ::std::ffi::c_int;
-            type DISPL = ::std::ffi::c_int;
-            type ADDR = ::bcs_mpi::constants::MPI_Aint;
-            define_call! { $name as stringify!($name), ($($argument: $type),*) [$($options)*] $body }
-        };
-        #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
-        const _: () = {
-            type COUNT = ::bcs_mpi::constants::MPI_Count;
-            type DISPL = ::bcs_mpi::constants::MPI_Aint;
-            type ADDR = ::bcs_mpi::constants::MPI_Count;
-            define_call! {
-                $name as concat!(stringify!($name), "_c"), ($($argument: $type),*) [$($options)*] $body
+}
+
+/// The result of a body, which may use `?`.
+macro_rules! attempt {
+    ($($body:tt)*) => {{
+        // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard (or
+        // `bcs.h`) says. The closure is where `?` in a body leads to.
+        #[allow(unused_unsafe, clippy::redundant_closure_call, reason = "not every body is unsafe")]
+        let result: ::bcs_mpi::MpiResult = (|| unsafe { $($body)*; Ok(()) })();
+        result
+    }};
+}
+
+/// What a call of this name, with these arguments, answers for a result.
+macro_rules! answer {
+    ($result:ident, $symbol:expr, [$($argument:ident),*] $(, $owner:ident)?) => {
+        match $result {
+            Ok(()) => ::bcs_mpi::constants::MPI_SUCCESS,
+            Err(error) => {
+                let parameters = [$(stringify!($argument)),*];
+                let owner = None$(.or(Some($owner.into())))?;
+                ::bcs_mpi::environment::error_handlers::raise($symbol, &parameters, error, owner)
             }
-        };
-        calls! { $($rest)* }
+        }
     };
-    (plain $name:ident($($argument:ident : $type:ty),* $(,)?) -> $result:ty $body:block $($rest:tt)*) => {
-        const _: () = { define! { $name as stringify!($name), ($($argument: $type),*) -> $result $body } };
-        calls! { $($rest)* }
+}
+
+macro_rules! counts {
+    ($module:ident $count:ty, $displacement:ty, $address:ty) => {
+        /// The types of arguments.
+        #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
+        pub mod $module {
+            pub use ::bcs_mpi::constants::*;
+            pub use ::std::ffi::{c_char, c_int, c_void};
+
+            pub type COUNT = $count;
+            pub type DISPL = $displacement;
+            pub type ADDR = $address;
+        }
     };
+}
+
+counts! { small c_int, c_int, MPI_Aint }
+counts! { large MPI_Count, MPI_Aint, MPI_Count }
+
+/// What a call stores as a result.
+pub trait Stored: Copy {
+    /// What it stores where it fails: the null handle for a handle.
+    const FAILED: Option<Self>;
+}
+
+macro_rules! stored {
+    ($($type:ty = $failed:expr;)*) => { $(
+        impl Stored for $type {
+            const FAILED: Option<Self> = $failed;
+        }
+    )* };
+}
+
+stored! {
+    c_int = None;
+    c_char = None;
+    MPI_Aint = None;
+    MPI_Count = None;
+    *mut c_void = None;
+    MPI_Comm = Some(MPI_COMM_NULL);
+    MPI_Group = Some(MPI_GROUP_NULL);
+    MPI_Request = Some(MPI_REQUEST_NULL);
+    MPI_Errhandler = Some(MPI_ERRHANDLER_NULL);
+    MPI_Info = Some(MPI_INFO_NULL);
+    MPI_Datatype = Some(MPI_DATATYPE_NULL);
+    MPI_Op = Some(MPI_OP_NULL);
+    MPI_Session = Some(MPI_SESSION_NULL);
+    MPI_Message = Some(MPI_MESSAGE_NULL);
 }
 
 /// Where a call stores a result.
-pub struct Place<T>(*mut T);
+pub struct Place<T: Stored>(*mut T);
 
-impl<T> Place<T> {
+impl<T: Stored> Place<T> {
     /// Stores it.
     #[inline(always)]
     pub fn set(self, value: T) {
         // SAFETY: `place` has checked that it is not null, and the program promises that it is one.
         unsafe { self.0.write(value) };
-    }
-}
-
-/// A kind of handle.
-pub trait Handle: Copy {
-    /// The one that names nothing.
-    const NULL: Self;
-}
-
-macro_rules! handles {
-    ($($type:ident $null:ident)*) => { $(
-        impl Handle for $type {
-            const NULL: Self = $null;
-        }
-    )* };
-}
-
-handles! {
-    MPI_Comm MPI_COMM_NULL
-    MPI_Group MPI_GROUP_NULL
-    MPI_Request MPI_REQUEST_NULL
-    MPI_Errhandler MPI_ERRHANDLER_NULL
-    MPI_Info MPI_INFO_NULL
-    MPI_Datatype MPI_DATATYPE_NULL
-    MPI_Op MPI_OP_NULL
-    MPI_Session MPI_SESSION_NULL
-    MPI_Message MPI_MESSAGE_NULL
-}
-
-/// Where a call stores the handle of what it makes; the null handle, if it makes nothing.
-pub struct HandlePlace<T: Handle>(*mut T);
-
-impl<T: Handle> HandlePlace<T> {
-    /// Stores it.
-    #[inline(always)]
-    pub fn set(self, value: T) {
-        // SAFETY: `handle` has checked that it is not null, and the program promises that it is one.
-        unsafe { self.0.write(value) };
         std::mem::forget(self);
     }
+
+    /// Stores what is one in Rust.
+    #[inline(always)]
+    pub fn store(self, value: impl Into<T>) {
+        self.set(value.into());
+    }
 }
 
-impl<T: Handle> Drop for HandlePlace<T> {
+impl<T: Stored> Drop for Place<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { self.0.write(T::NULL) };
+        if let Some(failed) = T::FAILED {
+            // SAFETY: as above.
+            unsafe { self.0.write(failed) };
+        }
     }
 }
 
-/// The place of a handle that a call makes: taken before anything else can be found wrong.
+/// The place of a result: taken before anything else can be found wrong.
 ///
 /// # Errors
 /// There is none.
 #[inline(always)]
-pub fn handle<T: Handle>(to: *mut T, argument: &'static str) -> MpiResult<HandlePlace<T>> {
-    if to.is_null() {
-        return Err(no_place(argument));
-    }
-    Ok(HandlePlace(to))
-}
-
-/// The place of a result.
-///
-/// # Errors
-/// There is none.
-#[inline(always)]
-pub fn place<T>(to: *mut T, argument: &'static str) -> MpiResult<Place<T>> {
-    if to.is_null() {
-        return Err(no_place(argument));
-    }
-    Ok(Place(to))
+pub fn place<T: Stored>(to: *mut T, argument: &'static str) -> MpiResult<Place<T>> {
+    if to.is_null() { Err(no_place(argument)) } else { Ok(Place(to)) }
 }
 
 #[cold]
@@ -230,8 +294,12 @@ pub fn callback<F>(function: Option<F>, argument: &'static str) -> MpiResult<F> 
 /// # Errors
 /// A negative count, or no array for something.
 #[inline(always)]
-pub unsafe fn array<'a, T>(at: *mut T, count: c_int, names: [&'static str; 2]) -> MpiResult<&'a mut [T]> {
-    match length(at.is_null(), count.into(), names)? {
+pub unsafe fn array<'a, T>(
+    at: *mut T,
+    count: impl Number,
+    names: [&'static str; 2],
+) -> MpiResult<&'a mut [T]> {
+    match length(at.is_null(), count.wide(), names)? {
         0 => Ok(&mut []),
         // SAFETY: the caller's promise.
         count => Ok(unsafe { std::slice::from_raw_parts_mut(at, count) }),
@@ -277,61 +345,47 @@ pub trait Number: Copy {
     fn wide(self) -> i64;
 }
 
-impl Number for c_int {
-    #[inline(always)]
-    fn wide(self) -> i64 {
-        self.into()
-    }
+macro_rules! numbers {
+    ($($type:ty)*) => { $(
+        impl Number for $type {
+            #[inline(always)]
+            fn wide(self) -> i64 {
+                self as i64
+            }
+        }
+    )* };
 }
 
-impl Number for MPI_Count {
-    #[inline(always)]
-    fn wide(self) -> i64 {
-        self
-    }
-}
-
-impl Number for MPI_Aint {
-    #[inline(always)]
-    fn wide(self) -> i64 {
-        self as i64
-    }
-}
+numbers! { c_int MPI_Count MPI_Aint }
 
 /// Whether a call with counts of this type is the one with large counts.
 pub const fn is_large<COUNT>() -> bool {
     size_of::<COUNT>() > size_of::<c_int>()
 }
 
-/// An array of the program that is only read, of a length that may be large.
+/// An array of the program that is only read.
 ///
 /// # Safety
 /// `at` must be null or have `count` initialised elements that nobody changes during the call.
 ///
 /// # Errors
 /// A negative count, or no array for something.
-pub unsafe fn read_only<'a, T>(at: *const T, count: i64, names: [&'static str; 2]) -> MpiResult<&'a [T]> {
-    match length(at.is_null(), count, names)? {
+#[inline(always)]
+pub unsafe fn read_only<'a, T>(
+    at: *const T,
+    count: impl Number,
+    names: [&'static str; 2],
+) -> MpiResult<&'a [T]> {
+    match length(at.is_null(), count.wide(), names)? {
         0 => Ok(&[]),
         // SAFETY: the caller's promise.
         count => Ok(unsafe { std::slice::from_raw_parts(at, count) }),
     }
 }
 
-/// The numbers of such an array.
-///
-/// # Safety
-/// As [`read_only`].
-///
-/// # Errors
-/// As [`read_only`].
-pub unsafe fn numbers<T: Number>(
-    at: *const T,
-    count: i64,
-    names: [&'static str; 2],
-) -> MpiResult<Box<[i64]>> {
-    // SAFETY: the caller's promise.
-    Ok(unsafe { read_only(at, count, names)? }.iter().map(|number| number.wide()).collect())
+/// The values of numbers.
+pub fn numbers<T: Number>(numbers: &[T]) -> Box<[i64]> {
+    numbers.iter().map(|number| number.wide()).collect()
 }
 
 /// Stores as many values as an array has to take.

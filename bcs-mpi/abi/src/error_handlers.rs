@@ -1,28 +1,25 @@
 //! Chapter 9: error handlers, of objects of four kinds.
 
-use crate::edge::{callback, handle};
-use bcs_mpi::constants::*;
+use crate::edge::callback;
 use bcs_mpi::environment::error_handlers;
 use bcs_mpi::error::Owner;
 use bcs_mpi::object::error_handler::{HandlerFunction, create};
-use std::ffi::c_int;
 
 /// A line: the kind of object, its handle, the names of that in two calls, the function's type and argument,
 /// the four calls.
 macro_rules! error_handlers {
     ($($owner:ident $handle:ident $object:ident $called:ident $function:ident $argument:literal
         $create:ident $set:ident $get:ident $call:ident;)*) => { calls! { $(
-        call $create(function: Option<$function>, errhandler: *mut MPI_Errhandler) [] {
-            let errhandler = handle(errhandler, "errhandler")?;
+        $create(function, errhandler: OUT) [] {
             errhandler.set(create(HandlerFunction::$owner(callback(function, $argument)?)))
         }
-        call $set($object: $handle, errhandler: MPI_Errhandler) [on $object] {
+        $set($object, errhandler) [on $object] {
             error_handlers::set(Owner::$owner($object), errhandler)?
         }
-        call $get($object: $handle, errhandler: *mut MPI_Errhandler) [on $object] {
-            handle(errhandler, "errhandler")?.set(error_handlers::get(Owner::$owner($object))?)
+        $get($object, errhandler: OUT) [on $object] {
+            errhandler.set(error_handlers::get(Owner::$owner($object))?)
         }
-        call $call($called: $handle, errorcode: c_int) [on $called] {
+        $call($called, errorcode) [on $called] {
             error_handlers::call(stringify!($call), Owner::$owner($called), errorcode)?
         }
     )* } };

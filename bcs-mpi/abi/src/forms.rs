@@ -2,14 +2,14 @@
 //! form, which differ in their last arguments and in what they answer.
 //!
 //! ```text
-//! forms [NAMES](arguments) [moves bytes] |call| body      the blocking, the non-blocking, the persistent one
-//! twins [NAMES](arguments) [moves bytes] |call| body      also those with large counts
+//! [BLOCKING NON_BLOCKING PERSISTENT] function [moves bytes] (arguments) |call, function| body
 //! ```
 //!
 //! The table names the arguments up to the communicator. The body, an expression, answers the request of the
 //! form that `call` says. MMDS counts the bytes, except of a persistent form, which only prepares a call.
+//! Several calls may have one body, in which the function of `bcs-mpi` that they call differs.
 
-use crate::edge::Number;
+use crate::edge::{Number, is_large};
 use bcs_mpi::collective::buffers::{Everyone, Vectors};
 use bcs_mpi::collective::places::{Numbers, Places};
 use bcs_mpi::constants::*;
@@ -17,38 +17,40 @@ use bcs_mpi::object::datatype::buffer::Elements;
 use std::ffi::{c_int, c_void};
 
 macro_rules! collectives {
-    () => {};
-    (forms $names:tt $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
-        three_forms! { call $names $arguments [$bytes] |$call| $body }
-        collectives! { $($rest)* }
+    ($(
+        $([$($name:ident)*] $form:ident [moves $bytes:expr])+
+        ($($argument:ident),*) |$call:ident, $function:ident| $body:expr;
+    )*) => {
+        $(same_forms! { [$([$($name)*] $form [$bytes])+] ($($argument),*) |$call, $function| $body })*
     };
-    (twins $names:tt $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
-        three_forms! { twin $names $arguments [$bytes] |$call| $body }
-        collectives! { $($rest)* }
+}
+
+macro_rules! same_forms {
+    (
+        [$([$($name:ident)*] $form:ident [$bytes:expr])+]
+        $arguments:tt |$call:ident, $function:ident| $body:expr
+    ) => {
+        $(three_forms! { $($name)* $form $arguments [$bytes] |$call, $function| $body })+
     };
 }
 
 macro_rules! three_forms {
     (
-        $kind:ident [$blocking:ident $immediate:ident $persistent:ident] ($($argument:ident : $type:ty),* $(,)?)
-        [$bytes:expr] |$call:ident| $body:expr
+        $blocking:ident $immediate:ident $persistent:ident $form:ident ($($argument:ident),*) [$bytes:expr]
+        |$call:ident, $function:ident| $body:expr
     ) => {
         calls! {
-            $kind $blocking($($argument: $type,)* comm: MPI_Comm) [timed($bytes) on comm] {
-                let $call = Call::blocking(primitive!($blocking), comm);
+            $blocking($($argument,)* comm) [timed($bytes) on comm] {
+                let ($call, $function) = (Call::blocking(primitive!($blocking), comm), forms::$form);
                 $body?
             }
-            $kind $immediate($($argument: $type,)* comm: MPI_Comm, request: *mut MPI_Request)
-            [timed($bytes) on comm] {
-                let request = handle(request, "request")?;
-                let $call = Call::immediate(primitive!($immediate), comm);
+            $immediate($($argument,)* comm, request: OUT) [timed($bytes) on comm] {
+                let ($call, $function) = (Call::immediate(primitive!($immediate), comm), forms::$form);
                 request.set($body?)
             }
-            $kind $persistent($($argument: $type,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request)
-            [timed(0) on comm] {
-                let request = handle(request, "request")?;
+            $persistent($($argument,)* comm, info, request: OUT) [timed(0) on comm] {
                 info::check(info)?;
-                let $call = Call::persistent(primitive!($persistent), comm);
+                let ($call, $function) = (Call::persistent(primitive!($persistent), comm), forms::$form);
                 request.set($body?)
             }
         }
@@ -56,28 +58,9 @@ macro_rules! three_forms {
 }
 
 /// An array of counts or displacements of either width.
-pub trait Array {
-    /// Its numbers.
-    fn numbers(self) -> Numbers;
-}
-
-impl Array for *const c_int {
-    fn numbers(self) -> Numbers {
-        Numbers::Small(self)
-    }
-}
-
-impl Array for *const i64 {
-    fn numbers(self) -> Numbers {
-        Numbers::Large(self)
-    }
-}
-
-impl Array for *const isize {
-    fn numbers(self) -> Numbers {
-        const { assert!(size_of::<isize>() == size_of::<i64>()) };
-        Numbers::Large(self.cast())
-    }
+pub fn array<T: Number>(at: *const T) -> Numbers {
+    const { assert!(size_of::<T>() == size_of::<c_int>() || size_of::<T>() == size_of::<i64>()) };
+    if is_large::<T>() { Numbers::Large(at.cast()) } else { Numbers::Small(at.cast()) }
 }
 
 /// Elements of a buffer.
@@ -105,12 +88,12 @@ pub unsafe fn everyone<P>(buffer: P, count: impl Number, datatype: MPI_Datatype)
 /// As [`Everyone::new`].
 pub unsafe fn everyone_v<P>(
     buffer: P,
-    counts: impl Array,
-    displs: impl Array,
+    counts: *const impl Number,
+    displs: *const impl Number,
     datatype: MPI_Datatype,
 ) -> Everyone<P> {
     // SAFETY: the caller's promise.
-    unsafe { Everyone::new(buffer, Places::Vector(counts.numbers(), displs.numbers(), datatype)) }
+    unsafe { Everyone::new(buffer, Places::Vector(array(counts), array(displs), datatype)) }
 }
 
 /// Blocks of a w form.
@@ -119,12 +102,12 @@ pub unsafe fn everyone_v<P>(
 /// As [`Everyone::new`].
 pub unsafe fn everyone_w<P>(
     buffer: P,
-    counts: impl Array,
-    displs: impl Array,
+    counts: *const impl Number,
+    displs: *const impl Number,
     types: *const MPI_Datatype,
 ) -> Everyone<P> {
     // SAFETY: the caller's promise.
-    unsafe { Everyone::new(buffer, Places::Typed(counts.numbers(), displs.numbers(), types)) }
+    unsafe { Everyone::new(buffer, Places::Typed(array(counts), array(displs), types)) }
 }
 
 /// The vectors of a reduction.

@@ -1,42 +1,26 @@
 //! Chapter 10: info objects; chapter 16: their old calls.
 
-use crate::edge::{check_length, handle, object, place, store_string, string};
-use bcs_mpi::constants::*;
+use crate::edge::{check_length, object, store_string, string};
 use bcs_mpi::info;
-use std::ffi::{c_char, c_int};
+
+answers! {
+    MPI_Info_dup(info) -> newinfo [] = info::dup(info);
+    MPI_Info_free(info: INOUT) [] = info::free(info);
+    MPI_Info_set(info, key: KEY, value) [] =
+        info::set(info, key, string(value, "value", MPI_ERR_INFO_VALUE)?);
+    MPI_Info_delete(info, key: KEY) [] = info::delete(info, &key);
+    MPI_Info_get_nkeys(info) -> nkeys [] = info::count(info);
+    MPI_Info_create() -> info [] = Ok(info::create());
+    MPI_Info_create_env(_argc, _argv) -> info [] = Ok(info::create_env());
+}
 
 calls! {
-    call MPI_Info_create(info: *mut MPI_Info) [] {
-        handle(info, "info")?.set(info::create())
+    MPI_Info_get_nthkey(info, n, key: INOUT) [] {
+        store_string(&info::nth_key(info, n)?, key, MPI_MAX_INFO_KEY as usize)
     }
-    call MPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut MPI_Info) [] {
-        handle(info, "info")?.set(info::create_env())
-    }
-    call MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) [] {
-        handle(newinfo, "newinfo")?.set(info::dup(info)?)
-    }
-    call MPI_Info_free(info: *mut MPI_Info) [] {
-        info::free(object(info, "info")?)?
-    }
-    call MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) [] {
-        info::set(info, string(key, "key", MPI_ERR_INFO_KEY)?, string(value, "value", MPI_ERR_INFO_VALUE)?)?
-    }
-    call MPI_Info_delete(info: MPI_Info, key: *const c_char) [] {
-        info::delete(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?
-    }
-    call MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) [] {
-        place(nkeys, "nkeys")?.set(info::count(info)?)
-    }
-    call MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) [] {
-        let to = object(key, "key")?;
-        store_string(&info::nth_key(info, n)?, to, MPI_MAX_INFO_KEY as usize)
-    }
-    call MPI_Info_get_string(
-        info: MPI_Info, key: *const c_char, buflen: *mut c_int, value: *mut c_char, flag: *mut c_int,
-    ) [] {
-        let (buflen, flag) = (object(buflen, "buflen")?, place(flag, "flag")?);
+    MPI_Info_get_string(info, key: KEY, buflen: INOUT, value, flag: OUT) [] {
         check_length("buflen", *buflen)?;
-        let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
+        let found = info::get(info, &key)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
             if *buflen > 0 {
@@ -45,25 +29,19 @@ calls! {
             *buflen = found.len() as c_int + 1;
         }
     }
-    call MPI_Info_get(
-        info: MPI_Info, key: *const c_char, valuelen: c_int, value: *mut c_char, flag: *mut c_int,
-    ) [] {
-        let flag = place(flag, "flag")?;
+    MPI_Info_get(info, key: KEY, valuelen, value, flag: OUT) [] {
         check_length("valuelen", valuelen)?;
-        let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
+        let found = info::get(info, &key)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
             store_string(&found, object(value, "value")?, valuelen as usize + 1);
         }
     }
-    call MPI_Info_get_valuelen(
-        info: MPI_Info, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int,
-    ) [] {
-        let (length, flag) = (place(valuelen, "valuelen")?, place(flag, "flag")?);
-        let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
+    MPI_Info_get_valuelen(info, key: KEY, valuelen: OUT, flag: OUT) [] {
+        let found = info::get(info, &key)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
-            length.set(found.len() as c_int);
+            valuelen.set(found.len() as c_int);
         }
     }
 }

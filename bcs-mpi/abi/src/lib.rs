@@ -19,7 +19,6 @@ mod error_handlers;
 mod groups;
 mod handles;
 mod info;
-mod neighbourhood;
 mod operations;
 mod packing;
 mod point_to_point;

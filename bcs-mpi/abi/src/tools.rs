@@ -1,13 +1,11 @@
 //! Chapter 15: the tool interface, of a library that offers no variables, categories and events.
 
-use bcs_mpi::constants::*;
 use bcs_mpi::environment::tools;
-use std::ffi::c_int;
 
 /// Functions that tell of how many things there are: none.
 macro_rules! none {
     ($($name:ident($number:ident))*) => { calls! { $(
-        plain $name($number: *mut c_int) -> c_int {
+        $name($number) [plain] {
             // SAFETY: null, or a place of the program's.
             tools::none(unsafe { $number.as_mut() })
         }
@@ -24,18 +22,18 @@ none! {
 }
 
 calls! {
-    plain MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
+    MPI_T_init_thread(required, provided) [plain] {
         // SAFETY: null, or a place of the program's.
         tools::init(required, unsafe { provided.as_mut() })
     }
-    plain MPI_T_finalize() -> c_int {
+    MPI_T_finalize() [plain] {
         tools::finalize()
     }
-    plain MPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) -> c_int {
+    MPI_T_pvar_session_create(session) [plain] {
         // SAFETY: null, or a place of the program's.
         tools::create_session(unsafe { session.as_mut() })
     }
-    plain MPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) -> c_int {
+    MPI_T_pvar_session_free(session) [plain] {
         // SAFETY: null, or the program's session.
         tools::free_session(unsafe { session.as_mut() })
     }

@@ -1,9 +1,7 @@
 //! Functions of the standard that the library does not have yet. Which these are is found when it is built
 //! (`build.rs`).
 
-use bcs_mpi::constants::*;
 use bcs_mpi::environment::tools;
 use bcs_mpi::error::unsupported;
-use std::ffi::{c_int, c_void};
 
 include!(concat!(env!("OUT_DIR"), "/unsupported.rs"));

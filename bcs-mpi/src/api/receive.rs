@@ -40,6 +40,15 @@ pub unsafe fn bcs_recv(
     (data, bytes, told): (*mut u8, usize, u16),
     mode: Mode,
 ) -> MpiResult<Received> {
+    if mode == Mode::Blocking && process.progress.is_idle() {
+        let may_poll = !process.is_shared();
+        // SAFETY: the caller's promise.
+        if let Some(outcome) =
+            unsafe { process.port.claim_message(envelope, peer_in_job, (data, bytes), may_poll)? }
+        {
+            return Ok(Received::Complete(outcome));
+        }
+    }
     let whose = (peer_in_job, comm.0 as u64);
     let what = || WaitingFor { bytes: bytes as u64, ..waiting_for_message(call, envelope, peer_in_job) };
     process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;

@@ -7,7 +7,7 @@
 use super::vector::Vector;
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::{Names, bytes_together, layout_of};
+use crate::object::datatype::buffer::{MOST_ROOM, Names, bytes_together, layout_of};
 use crate::object::datatype::cursor::copy;
 use crate::object::datatype::{Layout, is_of_one_kind};
 use crate::process::Process;
@@ -111,7 +111,7 @@ impl Block {
         action: &'static str,
     ) -> MpiResult<Self> {
         let (tag, at) = (process.datatypes.tag_of(count, datatype), buffer.cast_mut().cast::<u8>());
-        if let Some(bytes) = bytes_together(names, buffer, count, datatype, action)? {
+        if let Some(bytes) = bytes_together::<MOST_ROOM>(names, buffer, count, datatype, action)? {
             return Ok(Self { at, layout: None, bytes, tag });
         }
         let (layout, bytes) = layout_of(&process.datatypes, names, buffer, count, datatype, action)?;

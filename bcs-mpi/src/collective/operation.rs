@@ -10,7 +10,6 @@ use crate::handle::Table;
 use crate::kind::{Kind, Stale};
 use crate::lasting::Lasting;
 use crate::process;
-use std::sync::Mutex;
 
 /// The function of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +30,7 @@ pub struct UserOperation {
 }
 
 /// Operations of the program.
-pub(crate) static OPERATIONS: Lasting<Table<UserOperation>> =
-    Lasting::new(|| Mutex::new(Table::new(Kind::Operation)));
+pub(crate) static OPERATIONS: Lasting<Table<UserOperation>> = Lasting::new(Table::new(Kind::Operation));
 
 /// The operation of a handle.
 ///

@@ -13,11 +13,7 @@ impl Attributed for MPI_Comm {
     const KEYVAL: &'static str = "comm_keyval";
     const MAKER: &'static str = "MPI_Comm_create_keyval";
 
-    fn attributes(self, process: &Process) -> MpiResult<&Attributes> {
-        Ok(&process.communicator(self)?.attributes)
-    }
-
-    fn attributes_mut(self, process: &mut Process) -> MpiResult<&mut Attributes> {
+    fn attributes(self, process: &mut Process) -> MpiResult<&mut Attributes> {
         Ok(&mut process.communicator_mut(self)?.attributes)
     }
 

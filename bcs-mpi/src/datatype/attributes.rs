@@ -11,12 +11,7 @@ impl Attributed for MPI_Datatype {
     const KEYVAL: &'static str = "type_keyval";
     const MAKER: &'static str = "MPI_Type_create_keyval";
 
-    fn attributes(self, process: &Process) -> MpiResult<&Attributes> {
-        static NONE: Attributes = Attributes::NONE;
-        Ok(process.datatypes.labels("datatype", self)?.map_or(&NONE, |labels| &labels.attributes))
-    }
-
-    fn attributes_mut(self, process: &mut Process) -> MpiResult<&mut Attributes> {
+    fn attributes(self, process: &mut Process) -> MpiResult<&mut Attributes> {
         Ok(&mut process.datatypes.labels_mut("datatype", self)?.attributes)
     }
 

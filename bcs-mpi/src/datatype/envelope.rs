@@ -76,9 +76,9 @@ impl Contents {
     /// Those of a type.
     pub fn of(of: &Type) -> Self {
         use Constructor as C;
-        let types = of.components().to_vec();
-        let mut sorter = Sorter { large: of.is_large(), contents: Contents { types, ..Contents::default() } };
-        sorter.contents.combiner = match of.constructor() {
+        let types = of.components.to_vec();
+        let mut sorter = Sorter { large: of.large, contents: Contents { types, ..Contents::default() } };
+        sorter.contents.combiner = match &of.constructor {
             C::Named(_) => MPI_COMBINER_NAMED,
             C::F90 { combiner, arguments, .. } => {
                 sorter.integers(arguments);
@@ -143,7 +143,7 @@ impl Contents {
 pub fn get_envelope(large: bool, datatype: MPI_Datatype) -> MpiResult<Contents> {
     let process = process::enter()?;
     let of = process.datatypes.find("datatype", datatype)?;
-    if of.is_large() && !large {
+    if of.large && !large {
         let value = format!("{:#x}, made by a call with large counts", datatype.0);
         let allowed = "only MPI_Type_get_envelope_c and MPI_Type_get_contents_c can tell its arguments";
         return Err(MpiError::argument(MPI_ERR_TYPE, "datatype", value, allowed));
@@ -151,29 +151,16 @@ pub fn get_envelope(large: bool, datatype: MPI_Datatype) -> MpiResult<Contents> 
     Ok(Contents::of(of))
 }
 
-/// How many elements the program's arrays have.
-#[derive(Clone, Copy, Debug)]
-pub struct ArrayRoom {
-    /// Integers.
-    pub integers: i64,
-    /// Addresses.
-    pub addresses: i64,
-    /// Large counts.
-    pub counts: i64,
-    /// Datatypes.
-    pub datatypes: i64,
-}
-
 /// MPI_Type_get_contents: the arguments, and handles of the datatypes: new ones, which the program frees,
-/// unless they are predefined. `no_array` says which of the program's four arrays are null.
+/// unless they are predefined. `room` says of the program's arrays (integers, addresses, large counts,
+/// datatypes) how many elements each has, and whether there is one.
 ///
 /// # Errors
 /// As [`get_envelope`]; a predefined datatype, or too little room.
 pub fn get_contents(
     large: bool,
     datatype: MPI_Datatype,
-    room: &ArrayRoom,
-    no_array: [bool; 4],
+    room: [(i64, bool); 4],
 ) -> MpiResult<(Contents, Vec<MPI_Datatype>)> {
     let contents = get_envelope(large, datatype)?;
     if contents.combiner == MPI_COMBINER_NAMED {
@@ -182,17 +169,17 @@ pub fn get_contents(
         return Err(MpiError::argument(MPI_ERR_TYPE, "datatype", name, allowed));
     }
     let needs = [
-        ("max_integers", "array_of_integers", room.integers, contents.integers.len()),
-        ("max_addresses", "array_of_addresses", room.addresses, contents.addresses.len()),
-        ("max_large_counts", "array_of_large_counts", room.counts, contents.counts.len()),
-        ("max_datatypes", "array_of_datatypes", room.datatypes, contents.types.len()),
+        ("max_integers", "array_of_integers", contents.integers.len()),
+        ("max_addresses", "array_of_addresses", contents.addresses.len()),
+        ("max_large_counts", "array_of_large_counts", contents.counts.len()),
+        ("max_datatypes", "array_of_datatypes", contents.types.len()),
     ];
-    for ((argument, array, most, needed), no_array) in needs.into_iter().zip(no_array) {
+    for ((argument, array, needed), (most, is_array)) in needs.into_iter().zip(room) {
         if most < needed as i64 {
             let allowed = format!("the type has {needed} (MPI_Type_get_envelope tells)");
             return Err(MpiError::argument(MPI_ERR_ARG, argument, most, allowed));
         }
-        if no_array && needed > 0 {
+        if !is_array && needed > 0 {
             return Err(MpiError::new(Problem::NullResult { argument: array }));
         }
     }

@@ -57,80 +57,79 @@ fn out_of_range(basic: &Basic, value: impl std::fmt::Display, bytes: usize) -> M
     MpiError::argument(MPI_ERR_CONVERSION, "inbuf", format!("a buffer with the value {value}"), allowed)
 }
 
-/// Turns elements of the memory form into external32.
-fn write(basic: &Basic, memory: &[u8], external: &mut [u8]) -> MpiResult {
-    match form(basic) {
-        Conversion::Swapped(1) => external.copy_from_slice(memory),
-        Conversion::Swapped(bytes) => swap(memory, external, bytes),
-        Conversion::Long(signed) => {
-            for (from, to) in memory.as_chunks::<8>().0.iter().zip(external.as_chunks_mut::<4>().0) {
-                *to = if signed {
-                    let value = i64::from_ne_bytes(*from);
-                    i32::try_from(value).map_err(|_| out_of_range(basic, value, 4))?.to_be_bytes()
-                } else {
-                    let value = u64::from_ne_bytes(*from);
-                    u32::try_from(value).map_err(|_| out_of_range(basic, value, 4))?.to_be_bytes()
-                };
-            }
-        }
-        Conversion::Wide => {
-            for (from, to) in memory.as_chunks::<4>().0.iter().zip(external.as_chunks_mut::<2>().0) {
-                let value = u32::from_ne_bytes(*from);
-                *to = u16::try_from(value).map_err(|_| out_of_range(basic, value, 2))?.to_be_bytes();
-            }
-        }
-        Conversion::Extended => {
-            for (from, to) in memory.as_chunks::<16>().0.iter().zip(external.as_chunks_mut::<16>().0) {
-                let mut number = [0; 10];
-                number.copy_from_slice(&from[..10]);
-                *to = widen(number).to_be_bytes();
-            }
-        }
+/// Turns numbers of `IN` bytes into as many of `OUT` bytes.
+fn each<const IN: usize, const OUT: usize>(
+    from: &[u8],
+    to: &mut [u8],
+    convert: impl Fn([u8; IN]) -> MpiResult<[u8; OUT]>,
+) -> MpiResult {
+    for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
+        *to = convert(*from)?;
     }
     Ok(())
 }
 
-/// Turns elements of external32 into the memory form.
-fn read(basic: &Basic, external: &[u8], memory: &mut [u8]) {
+/// Turns elements of the memory form into external32.
+fn write(basic: &Basic, memory: &[u8], external: &mut [u8]) -> MpiResult {
     match form(basic) {
-        Conversion::Swapped(1) => memory.copy_from_slice(external),
+        Conversion::Swapped(bytes) => swap(memory, external, bytes),
+        Conversion::Long(true) => each(memory, external, |from| {
+            let value = i64::from_ne_bytes(from);
+            Ok(i32::try_from(value).map_err(|_| out_of_range(basic, value, 4))?.to_be_bytes())
+        }),
+        Conversion::Long(false) => each(memory, external, |from| {
+            let value = u64::from_ne_bytes(from);
+            Ok(u32::try_from(value).map_err(|_| out_of_range(basic, value, 4))?.to_be_bytes())
+        }),
+        Conversion::Wide => each(memory, external, |from| {
+            let value = u32::from_ne_bytes(from);
+            Ok(u16::try_from(value).map_err(|_| out_of_range(basic, value, 2))?.to_be_bytes())
+        }),
+        Conversion::Extended => each(memory, external, |from: [u8; 16]| {
+            let mut number = [0; 10];
+            number.copy_from_slice(&from[..10]);
+            Ok(widen(number).to_be_bytes())
+        }),
+    }
+}
+
+/// Turns elements of external32 into the memory form.
+fn read(basic: &Basic, external: &[u8], memory: &mut [u8]) -> MpiResult {
+    match form(basic) {
         Conversion::Swapped(bytes) => swap(external, memory, bytes),
-        Conversion::Long(signed) => {
-            for (from, to) in external.as_chunks::<4>().0.iter().zip(memory.as_chunks_mut::<8>().0) {
-                let value = u32::from_be_bytes(*from);
-                *to = (if signed { value as i32 as u64 } else { u64::from(value) }).to_ne_bytes();
-            }
+        Conversion::Long(true) => {
+            each(external, memory, |from| Ok(i64::from(i32::from_be_bytes(from)).to_ne_bytes()))
+        }
+        Conversion::Long(false) => {
+            each(external, memory, |from| Ok(u64::from(u32::from_be_bytes(from)).to_ne_bytes()))
         }
         Conversion::Wide => {
-            for (from, to) in external.as_chunks::<2>().0.iter().zip(memory.as_chunks_mut::<4>().0) {
-                *to = u32::from(u16::from_be_bytes(*from)).to_ne_bytes();
-            }
+            each(external, memory, |from| Ok(u32::from(u16::from_be_bytes(from)).to_ne_bytes()))
         }
-        Conversion::Extended => {
-            for (from, to) in external.as_chunks::<16>().0.iter().zip(memory.as_chunks_mut::<16>().0) {
-                *to = [0; 16];
-                to[..10].copy_from_slice(&narrow(u128::from_be_bytes(*from)));
-            }
-        }
+        Conversion::Extended => each(external, memory, |from| {
+            let mut to = [0; 16];
+            to[..10].copy_from_slice(&narrow(u128::from_be_bytes(from)));
+            Ok(to)
+        }),
     }
 }
 
 /// Copies numbers, the bytes of each turned round.
-fn swap(from: &[u8], to: &mut [u8], bytes: usize) {
-    macro_rules! numbers {
-        ($size:literal) => {
-            for (from, to) in from.as_chunks::<$size>().0.iter().zip(to.as_chunks_mut::<$size>().0) {
-                *to = *from;
-                to.reverse();
-            }
-        };
+fn swap(from: &[u8], to: &mut [u8], bytes: usize) -> MpiResult {
+    fn numbers<const BYTES: usize>(from: &[u8], to: &mut [u8]) -> MpiResult {
+        each(from, to, |mut number: [u8; BYTES]| {
+            number.reverse();
+            Ok(number)
+        })
     }
     match bytes {
-        2 => numbers!(2),
-        4 => numbers!(4),
-        8 => numbers!(8),
-        _ => numbers!(16),
+        1 => to.copy_from_slice(from),
+        2 => numbers::<2>(from, to)?,
+        4 => numbers::<4>(from, to)?,
+        8 => numbers::<8>(from, to)?,
+        _ => numbers::<16>(from, to)?,
     }
+    Ok(())
 }
 
 /// Bytes of `count` elements of a type in external32; none when they are too many to count.
@@ -140,6 +139,25 @@ pub fn size(of: &Type, count: i64) -> Option<i64> {
         bytes = bytes.checked_add(elements.checked_mul(external_bytes(&basic) as i64)?)?;
     }
     bytes.checked_mul(count)
+}
+
+/// Has `convert` convert `count` elements of a type, equal ones together: in memory form they have room in a
+/// buffer; in external32 they have so many bytes.
+fn chunks(
+    of: &Type,
+    count: i64,
+    mut convert: impl FnMut(&Basic, &mut [u8], usize) -> MpiResult,
+) -> MpiResult {
+    let mut buffer = [0u8; CHUNK];
+    for (basic, mut left) in of.runs(count) {
+        let (inside, outside) = (basic.bytes as usize, external_bytes(&basic));
+        while left > 0 {
+            let now = left.min((CHUNK / inside) as i64) as usize;
+            convert(&basic, &mut buffer[..now * inside], now * outside)?;
+            left -= now as i64;
+        }
+    }
+    Ok(())
 }
 
 /// Packs `count` elements of a type. `to` has room for [`size`] bytes.
@@ -156,44 +174,33 @@ pub unsafe fn pack(
     memory: *const u8,
     mut to: &mut [u8],
 ) -> MpiResult {
-    let mut buffer = [0u8; CHUNK];
     let mut cursor = layout.cursor();
-    for (basic, mut left) in of.runs(count) {
-        let (inside, outside) = (basic.bytes as usize, external_bytes(&basic));
-        while left > 0 {
-            let now = left.min((CHUNK / inside) as i64) as usize;
-            let chunk = &mut buffer[..now * inside];
-            // SAFETY: the caller's promise.
-            unsafe { cursor.pack(memory, chunk.as_mut_ptr(), chunk.len()) };
-            let (head, rest) = std::mem::take(&mut to).split_at_mut(now * outside);
-            write(&basic, chunk, head)?;
-            to = rest;
-            left -= now as i64;
-        }
-    }
-    Ok(())
+    chunks(of, count, |basic, chunk, outside| {
+        // SAFETY: the caller's promise.
+        unsafe { cursor.pack(memory, chunk.as_mut_ptr(), chunk.len()) };
+        let (head, rest) = std::mem::take(&mut to).split_at_mut(outside);
+        to = rest;
+        write(basic, chunk, head)
+    })
 }
 
 /// Unpacks `count` elements of a type from [`size`] bytes.
 ///
 /// # Safety
 /// `memory` must be writable wherever the layout, which is the type's with that count, has bytes.
-pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, mut from: &[u8], memory: *mut u8) {
-    let mut buffer = [0u8; CHUNK];
+///
+/// # Errors
+/// There are none.
+pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, mut from: &[u8], memory: *mut u8) -> MpiResult {
     let mut cursor = layout.cursor();
-    for (basic, mut left) in of.runs(count) {
-        let (inside, outside) = (basic.bytes as usize, external_bytes(&basic));
-        while left > 0 {
-            let now = left.min((CHUNK / inside) as i64) as usize;
-            let (head, rest) = from.split_at(now * outside);
-            let chunk = &mut buffer[..now * inside];
-            read(&basic, head, chunk);
-            // SAFETY: the caller's promise.
-            unsafe { cursor.unpack(chunk.as_ptr(), chunk.len(), memory) };
-            from = rest;
-            left -= now as i64;
-        }
-    }
+    chunks(of, count, |basic, chunk, outside| {
+        let (head, rest) = from.split_at(outside);
+        from = rest;
+        read(basic, head, chunk)?;
+        // SAFETY: the caller's promise.
+        unsafe { cursor.unpack(chunk.as_ptr(), chunk.len(), memory) };
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -263,7 +270,7 @@ mod tests {
             // SAFETY: both have the elements.
             let native = unsafe {
                 pack(of, count, &layout, memory.as_ptr(), &mut external).unwrap();
-                unpack(of, count, &layout, &external, back.as_mut_ptr());
+                unpack(of, count, &layout, &external, back.as_mut_ptr()).unwrap();
                 (layout.pack(memory.as_ptr()), layout.pack(back.as_ptr()))
             };
             assert!(native.0 == native.1, "{}", datatype.name);

@@ -52,7 +52,7 @@ pub fn size(datatype: MPI_Datatype) -> MpiResult<i64> {
 pub fn extent(datatype: MPI_Datatype) -> MpiResult<(i64, i64)> {
     let process = process::enter()?;
     let of = process.datatypes.find("datatype", datatype)?;
-    Ok((of.lb(), of.extent()))
+    Ok((of.lb, of.extent()))
 }
 
 /// MPI_Type_get_true_extent: true lower bound and true extent.

@@ -144,7 +144,7 @@ pub unsafe fn unpack(
             Representation::Named(_) if bytes == 0 => {}
             Representation::Named(_) => {
                 let bytes = std::slice::from_raw_parts(at, bytes as usize);
-                external32::unpack(&of, count, &layout, bytes, outbuf.cast());
+                external32::unpack(&of, count, &layout, bytes, outbuf.cast())?;
             }
         }
     }

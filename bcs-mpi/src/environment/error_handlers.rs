@@ -10,13 +10,12 @@ use crate::error::codes::codes;
 use crate::error::{MpiError, MpiResult, Owner, Problem};
 use crate::lasting::Lasting;
 use crate::object::error_handler::{HandlerFunction, function_of, release, retain, retain_for};
-use crate::object::session;
+use crate::object::session::SESSIONS;
 use crate::process::{self, exit};
 use std::ffi::c_int;
-use std::sync::Mutex;
 
 /// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
-static OF_FILES: Lasting<MPI_Errhandler> = Lasting::new(|| Mutex::new(MPI_ERRORS_RETURN));
+static OF_FILES: Lasting<MPI_Errhandler> = Lasting::new(MPI_ERRORS_RETURN);
 
 /// No such window, or file: none is ever open.
 fn no_object(owner: Owner) -> MpiError {
@@ -36,42 +35,32 @@ fn no_object(owner: Owner) -> MpiError {
     }
 }
 
+/// What `look` sees, or changes, where an object has its handler.
+fn at<R>(owner: Owner, look: impl FnOnce(&mut MPI_Errhandler) -> R) -> MpiResult<R> {
+    match owner {
+        Owner::Communicator(comm) => Ok(look(&mut process::enter()?.communicator_mut(comm)?.error_handler)),
+        Owner::Session(of) => Ok(look(&mut SESSIONS.lock().named_mut("session", of.0)?.error_handler)),
+        Owner::File(MPI_FILE_NULL) => Ok(look(&mut OF_FILES.lock())),
+        owner => Err(no_object(owner)),
+    }
+}
+
 /// MPI_Comm_set_errhandler and its kin.
 ///
 /// # Errors
 /// No such object or error handler.
 pub fn set(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
-    let old = match owner {
-        Owner::Communicator(comm) => {
-            let mut process = process::enter()?;
-            let communicator = process.communicator_mut(comm)?;
-            retain_for(owner, handler)?;
-            communicator.error_handler_was_set = true;
-            std::mem::replace(&mut communicator.error_handler, handler)
-        }
-        Owner::Session(session) => {
-            let old = session::handler(session)?;
-            retain_for(owner, handler)?;
-            session::set_handler(session, handler);
-            old
-        }
-        Owner::File(MPI_FILE_NULL) => {
-            retain_for(owner, handler)?;
-            std::mem::replace(&mut *OF_FILES.lock(), handler)
-        }
-        owner => return Err(no_object(owner)),
-    };
-    release(old)
+    of(owner)?;
+    retain_for(owner, handler)?;
+    if let Owner::Communicator(comm) = owner {
+        process::enter()?.communicator_mut(comm)?.error_handler_was_set = true;
+    }
+    release(at(owner, |current| std::mem::replace(current, handler))?)
 }
 
 /// The handler of an object, as it is.
 fn of(owner: Owner) -> MpiResult<MPI_Errhandler> {
-    match owner {
-        Owner::Communicator(comm) => Ok(process::enter()?.communicator(comm)?.error_handler),
-        Owner::Session(session) => session::handler(session),
-        Owner::File(MPI_FILE_NULL) => Ok(*OF_FILES.lock()),
-        owner => Err(no_object(owner)),
-    }
+    at(owner, |current| *current)
 }
 
 /// MPI_Comm_get_errhandler and its kin: a handle to be freed.
@@ -160,9 +149,9 @@ fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
     match owner {
         // No file is ever open: all errors of files are MPI_FILE_NULL's (§14.7).
         Some(Owner::File(_)) => return (Owner::File(MPI_FILE_NULL), *OF_FILES.lock()),
-        Some(Owner::Session(session)) => {
-            if let Ok(handler) = session::handler(session) {
-                return (Owner::Session(session), handler);
+        Some(session @ Owner::Session(_)) => {
+            if let Ok(handler) = of(session) {
+                return (session, handler);
             }
         }
         _ => {}

@@ -66,7 +66,8 @@ pub fn end_session() -> MpiResult {
 fn rest(life: &Life) -> MpiResult {
     if life.is_over() {
         let mut process = process::enter()?;
-        process.attached.clear();
+        // No message is under way.
+        process.attached.buffers.clear();
         process.port.finalize();
         process::deactivate();
         drop(process);

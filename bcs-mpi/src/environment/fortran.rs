@@ -13,27 +13,12 @@ use std::ffi::c_int;
 /// Types whose size is told, by their names without `MPI_`.
 const SIZES: [&str; 4] = ["LOGICAL", "INTEGER", "REAL", "DOUBLE_PRECISION"];
 
-/// Types of which it is told whether there are any.
-const OPTIONAL: [&str; 19] = [
-    "LOGICAL1",
-    "LOGICAL2",
-    "LOGICAL4",
-    "LOGICAL8",
-    "LOGICAL16",
-    "INTEGER1",
-    "INTEGER2",
-    "INTEGER4",
-    "INTEGER8",
-    "INTEGER16",
-    "REAL2",
-    "REAL4",
-    "REAL8",
-    "REAL16",
-    "COMPLEX4",
-    "COMPLEX8",
-    "COMPLEX16",
-    "COMPLEX32",
-    "DOUBLE_COMPLEX",
+/// Types of which it is told whether there are any, by their sizes.
+const OPTIONAL: [(&str, &[u32]); 4] = [
+    ("LOGICAL", &[1, 2, 4, 8, 16]),
+    ("INTEGER", &[1, 2, 4, 8, 16]),
+    ("REAL", &[2, 4, 8, 16]),
+    ("COMPLEX", &[4, 8, 16, 32]),
 ];
 
 /// The bytes of a predefined datatype; 0 when there is none of that name.
@@ -44,12 +29,12 @@ fn size_of_type(name: &str) -> usize {
 
 /// MPI_Abi_get_fortran_info: a new info object.
 pub fn create_info() -> MPI_Info {
-    let sizes = SIZES
-        .iter()
-        .map(|name| (format!("mpi_{}_size", name.to_ascii_lowercase()), size_of_type(name).to_string()));
-    let supported = OPTIONAL.iter().map(|name| {
-        (format!("mpi_{}_supported", name.to_ascii_lowercase()), (size_of_type(name) > 0).to_string())
-    });
+    let key = |name: &str, what| format!("mpi_{}_{what}", name.to_ascii_lowercase());
+    let sizes = SIZES.iter().map(|name| (key(name, "size"), size_of_type(name).to_string()));
+    let of_sizes =
+        |(name, sizes): &(&str, &[u32])| sizes.iter().map(|size| format!("{name}{size}")).collect();
+    let optional = OPTIONAL.iter().flat_map::<Vec<_>, _>(of_sizes).chain(["DOUBLE_COMPLEX".to_owned()]);
+    let supported = optional.map(|name| (key(&name, "supported"), (size_of_type(&name) > 0).to_string()));
     info::of_pairs(sizes.chain(supported).collect())
 }
 

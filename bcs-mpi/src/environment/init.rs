@@ -2,7 +2,7 @@
 
 use super::life::{World, life};
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult, Problem, names};
 use crate::handle::Table;
 use crate::kind::Kind;
 use crate::object::attached_buffer::AttachedBuffers;
@@ -18,6 +18,10 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::thread::ThreadId;
 
+/// The thread levels.
+pub(super) const LEVELS: &[(c_int, &str)] =
+    names![MPI_THREAD_SINGLE MPI_THREAD_FUNNELED MPI_THREAD_SERIALIZED MPI_THREAD_MULTIPLE];
+
 /// The thread level, and the thread that initialised MPI.
 static THREADS: OnceLock<(c_int, ThreadId)> = OnceLock::new();
 
@@ -28,8 +32,7 @@ static THREADS: OnceLock<(c_int, ThreadId)> = OnceLock::new();
 /// MPI is initialised already, the level is none, or the process cannot become a rank.
 pub fn init(call: Primitive, required: c_int) -> MpiResult<c_int> {
     let entered_ns = now_ns();
-    let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
-    if !levels.contains(&required) {
+    if !LEVELS.iter().any(|(level, _)| *level == required) {
         let allowed = "it must be MPI_THREAD_SINGLE, _FUNNELED, _SERIALIZED or _MULTIPLE";
         return Err(MpiError::argument(MPI_ERR_ARG, "required", required, allowed));
     }
@@ -77,12 +80,15 @@ fn resume() {
     }
 }
 
+fn failed(error: impl ToString) -> MpiError {
+    MpiError::new(Problem::Launch(error.to_string()))
+}
+
 fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
-    let failed = |text: String| MpiError::new(Problem::Launch(text));
-    let mds = MdsConfig::from_env().map_err(|error| failed(error.to_string()))?;
-    let check = launch::type_check().map_err(|error| failed(error.to_string()))?;
-    let wanted = launch::wanted().map_err(|error| failed(error.to_string()))?;
-    let (mut port, place) = launch::open().map_err(|error| failed(error.to_string()))?;
+    let mds = MdsConfig::from_env().map_err(failed)?;
+    let check = launch::type_check().map_err(failed)?;
+    let wanted = launch::wanted().map_err(failed)?;
+    let (mut port, place) = launch::open().map_err(failed)?;
     let concurrent = level == MPI_THREAD_MULTIPLE;
     if concurrent {
         port.set_concurrent();
@@ -96,8 +102,8 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         launched: place.launched,
     });
     monitor::start(&mds, &place, concurrent, &port, call, entered_ns);
-    let communicators = Communicators::of_job(place.rank, place.size, port.memory(), wanted)
-        .map_err(|error| failed(error.to_string()))?;
+    let communicators =
+        Communicators::of_job(place.rank, place.size, port.memory(), wanted).map_err(failed)?;
     let process = Process {
         communicators,
         datatypes: Datatypes::comparing(check),

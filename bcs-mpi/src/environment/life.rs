@@ -4,7 +4,8 @@
 //! The process becomes a rank with the first user and rests when the last has gone; a session after that
 //! wakes it again.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::lasting::Lasting;
+use std::sync::MutexGuard;
 
 /// Where the world model is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +34,8 @@ impl Life {
 /// The users, for the time of a change. Taken before the process's guard where both are held, and not held
 /// while a call waits for other ranks.
 pub(super) fn life() -> MutexGuard<'static, Life> {
-    static LIFE: Mutex<Life> = Mutex::new(Life { world: World::Before, sessions: 0 });
-    // A panic in another thread ends the process (see the C edge): a poisoned lock protects nothing that is
-    // used again.
-    LIFE.lock().unwrap_or_else(PoisonError::into_inner)
+    static LIFE: Lasting<Life> = Lasting::new(Life { world: World::Before, sessions: 0 });
+    LIFE.lock()
 }
 
 /// Where the world model is in its life.

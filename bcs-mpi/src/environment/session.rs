@@ -2,6 +2,7 @@
 //!
 //! There are two process sets: the job, and the process itself. A launcher names no others.
 
+use super::init::LEVELS;
 use super::{finalize, init};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Owner};
@@ -17,13 +18,6 @@ use crate::process;
 use mds::Primitive;
 use std::ffi::c_int;
 
-const LEVELS: [(&str, c_int); 4] = [
-    ("MPI_THREAD_SINGLE", MPI_THREAD_SINGLE),
-    ("MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED),
-    ("MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED),
-    ("MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE),
-];
-
 /// The process sets, in their order.
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
@@ -37,7 +31,7 @@ pub fn init(hints: MPI_Info, error_handler: MPI_Errhandler) -> MpiResult<MPI_Ses
     if hints != MPI_INFO_NULL
         && let Some(name) = info::get(hints, "thread_level")?
     {
-        let level = LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level);
+        let level = LEVELS.iter().find(|(_, known)| *known == name).map(|(level, _)| *level);
         let allowed = "thread_level has to be the name of a thread level, such as MPI_THREAD_MULTIPLE";
         wanted = level.ok_or_else(|| MpiError::argument(MPI_ERR_INFO_VALUE, "info", &name, allowed))?;
     }
@@ -72,7 +66,7 @@ pub fn finalize(handle: &mut MPI_Session) -> MpiResult {
 /// No such session.
 pub fn hints(handle: MPI_Session) -> MpiResult<MPI_Info> {
     let level = SESSIONS.lock().named("session", handle.0)?.thread_level;
-    let name = LEVELS.iter().find(|(_, known)| *known == level).map_or("MPI_THREAD_SINGLE", |(name, _)| name);
+    let name = LEVELS.iter().find(|(known, _)| *known == level).map_or("MPI_THREAD_SINGLE", |(_, name)| name);
     Ok(info::of_pairs(vec![("thread_level".to_owned(), name.to_owned())]))
 }
 

@@ -6,9 +6,9 @@
 //! are codes that the calls return; no error handler is asked (§15.3.10).
 
 use crate::constants::*;
+use crate::lasting::Lasting;
 use std::collections::BTreeSet;
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 struct Tools {
     /// Times that it was initialised and not finalised.
@@ -18,11 +18,16 @@ struct Tools {
     next: usize,
 }
 
-fn tools() -> MutexGuard<'static, Tools> {
-    static TOOLS: Mutex<Tools> = Mutex::new(Tools { users: 0, sessions: BTreeSet::new(), next: 1 });
-    // A panic in another thread ends the process (see the C edge): a poisoned lock protects nothing that is
-    // used again.
-    TOOLS.lock().unwrap_or_else(PoisonError::into_inner)
+static TOOLS: Lasting<Tools> = Lasting::new(Tools { users: 0, sessions: BTreeSet::new(), next: 1 });
+
+/// What a call answers that stores something at `to` while the tool interface is initialised.
+fn store<T>(to: Option<&mut T>, act: impl FnOnce(&mut Tools, &mut T) -> c_int) -> c_int {
+    let mut tools = TOOLS.lock();
+    match to {
+        _ if tools.users == 0 => MPI_T_ERR_NOT_INITIALIZED,
+        None => MPI_T_ERR_INVALID,
+        Some(to) => act(&mut tools, to),
+    }
 }
 
 /// MPI_T_init_thread: every level is provided, as each call holds a lock of its own.
@@ -31,14 +36,14 @@ pub fn init(required: c_int, provided: Option<&mut c_int>) -> c_int {
     if !(MPI_THREAD_SINGLE..=MPI_THREAD_MULTIPLE).contains(&required) {
         return MPI_T_ERR_INVALID;
     }
-    tools().users += 1;
+    TOOLS.lock().users += 1;
     *provided = required;
     MPI_SUCCESS
 }
 
 /// MPI_T_finalize.
 pub fn finalize() -> c_int {
-    let mut tools = tools();
+    let mut tools = TOOLS.lock();
     let Some(left) = tools.users.checked_sub(1) else { return MPI_T_ERR_NOT_INITIALIZED };
     tools.users = left;
     if left == 0 {
@@ -49,43 +54,34 @@ pub fn finalize() -> c_int {
 
 /// The answer for an object of which there is none.
 pub fn refuse(code: c_int) -> c_int {
-    if tools().users == 0 { MPI_T_ERR_NOT_INITIALIZED } else { code }
+    if TOOLS.lock().users == 0 { MPI_T_ERR_NOT_INITIALIZED } else { code }
 }
 
 /// How many there are of something: 0.
 pub fn none(number: Option<&mut c_int>) -> c_int {
-    let Some(number) = number else { return refuse(MPI_T_ERR_INVALID) };
-    let code = refuse(MPI_SUCCESS);
-    if code == MPI_SUCCESS {
+    store(number, |_, number| {
         *number = 0;
-    }
-    code
+        MPI_SUCCESS
+    })
 }
 
 /// MPI_T_pvar_session_create.
 pub fn create_session(session: Option<&mut MPI_T_pvar_session>) -> c_int {
-    let Some(session) = session else { return refuse(MPI_T_ERR_INVALID) };
-    let mut tools = tools();
-    if tools.users == 0 {
-        return MPI_T_ERR_NOT_INITIALIZED;
-    }
-    let handle = tools.next;
-    tools.next += 1;
-    tools.sessions.insert(handle);
-    *session = MPI_T_pvar_session(handle);
-    MPI_SUCCESS
+    store(session, |tools, session| {
+        *session = MPI_T_pvar_session(tools.next);
+        tools.sessions.insert(tools.next);
+        tools.next += 1;
+        MPI_SUCCESS
+    })
 }
 
 /// MPI_T_pvar_session_free.
 pub fn free_session(session: Option<&mut MPI_T_pvar_session>) -> c_int {
-    let Some(session) = session else { return refuse(MPI_T_ERR_INVALID) };
-    let mut tools = tools();
-    if tools.users == 0 {
-        return MPI_T_ERR_NOT_INITIALIZED;
-    }
-    if !tools.sessions.remove(&session.0) {
-        return MPI_T_ERR_INVALID_SESSION;
-    }
-    *session = MPI_T_PVAR_SESSION_NULL;
-    MPI_SUCCESS
+    store(session, |tools, session| {
+        if !tools.sessions.remove(&session.0) {
+            return MPI_T_ERR_INVALID_SESSION;
+        }
+        *session = MPI_T_PVAR_SESSION_NULL;
+        MPI_SUCCESS
+    })
 }

@@ -10,7 +10,7 @@ use crate::constants::{MPI_ERR_ARG, MPI_ERR_LASTCODE, MPI_SUCCESS, error_class};
 use crate::lasting::Lasting;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 const CLASS_BITS: u32 = 7;
 const CLASS_MASK: c_int = (1 << CLASS_BITS) - 1;
@@ -25,7 +25,7 @@ struct Added {
     text: Option<String>,
 }
 
-static CODES: Lasting<CodeTable> = Lasting::new(|| Mutex::new(CodeTable::default()));
+static CODES: Lasting<CodeTable> = Lasting::new(CodeTable::EMPTY);
 
 /// The error codes of this process, for the time of a call.
 pub fn codes() -> MutexGuard<'static, CodeTable> {
@@ -38,16 +38,13 @@ pub struct CodeTable {
     next: usize,
     added: BTreeMap<c_int, Added>,
     /// The largest code that was added, or `MPI_ERR_LASTCODE`: the attribute MPI_LASTUSEDCODE points here.
-    pub last_used: Box<c_int>,
-}
-
-impl Default for CodeTable {
-    fn default() -> Self {
-        Self { recent: Vec::new(), next: 0, added: BTreeMap::new(), last_used: Box::new(MPI_ERR_LASTCODE) }
-    }
+    pub last_used: c_int,
 }
 
 impl CodeTable {
+    const EMPTY: Self =
+        Self { recent: Vec::new(), next: 0, added: BTreeMap::new(), last_used: MPI_ERR_LASTCODE };
+
     /// The code for an error, whose message is kept for [`Self::text`].
     #[cold]
     pub fn code(&mut self, problem: &Problem, message: &str) -> c_int {
@@ -112,10 +109,15 @@ impl CodeTable {
 
     /// MPI_Add_error_class.
     pub fn add_class(&mut self) -> c_int {
-        let class = *self.last_used + 1;
-        self.added.insert(class, Added { class, text: None });
-        *self.last_used = class;
-        class
+        self.add(None)
+    }
+
+    /// Adds a code of a class, or a class, whose class is itself.
+    fn add(&mut self, class: Option<c_int>) -> c_int {
+        self.last_used += 1;
+        let code = self.last_used;
+        self.added.insert(code, Added { class: class.unwrap_or(code), text: None });
+        code
     }
 
     /// MPI_Add_error_code.
@@ -128,10 +130,7 @@ impl CodeTable {
         if !known {
             return Err(unknown("errorclass", class));
         }
-        let code = *self.last_used + 1;
-        self.added.insert(code, Added { class, text: None });
-        *self.last_used = code;
-        Ok(code)
+        Ok(self.add(Some(class)))
     }
 
     /// MPI_Add_error_string; none takes the string away (MPI_Remove_error_string).
@@ -139,13 +138,8 @@ impl CodeTable {
     /// # Errors
     /// `MPI_ERR_ARG` for what the program has not added, and for MPI_SUCCESS.
     pub fn set_text(&mut self, code: c_int, text: Option<String>) -> MpiResult {
-        match self.added.get_mut(&code) {
-            Some(added) => {
-                added.text = text;
-                Ok(())
-            }
-            None => Err(unknown("errorcode", code)),
-        }
+        self.added.get_mut(&code).ok_or_else(|| unknown("errorcode", code))?.text = text;
+        Ok(())
     }
 
     /// MPI_Remove_error_code and MPI_Remove_error_class.
@@ -155,22 +149,18 @@ impl CodeTable {
     /// codes.
     pub fn remove(&mut self, code: c_int, is_class: bool) -> MpiResult {
         let argument = if is_class { "errorclass" } else { "errorcode" };
-        match self.added.get(&code) {
-            Some(added) if (added.class == code) == is_class => {
-                if added.text.is_some() {
-                    let before = "its string must be removed before it (MPI_Remove_error_string)";
-                    return Err(MpiError::argument(MPI_ERR_ARG, argument, code, before));
-                }
-            }
-            _ => return Err(unknown(argument, code)),
-        }
-        if is_class && self.added.iter().any(|(other, added)| *other != code && added.class == code) {
-            let before = "codes of this class must be removed before it";
-            return Err(MpiError::argument(MPI_ERR_ARG, argument, code, before));
-        }
-        self.added.remove(&code);
-        *self.last_used = self.added.last_key_value().map_or(MPI_ERR_LASTCODE, |(last, _)| *last);
-        Ok(())
+        let added = self.added.get(&code).filter(|added| (added.class == code) == is_class);
+        let added = added.ok_or_else(|| unknown(argument, code))?;
+        let before = if added.text.is_some() {
+            "its string must be removed before it (MPI_Remove_error_string)"
+        } else if is_class && self.added.iter().any(|(other, added)| *other != code && added.class == code) {
+            "codes of this class must be removed before it"
+        } else {
+            self.added.remove(&code);
+            self.last_used = self.added.last_key_value().map_or(MPI_ERR_LASTCODE, |(last, _)| *last);
+            return Ok(());
+        };
+        Err(MpiError::argument(MPI_ERR_ARG, argument, code, before))
     }
 }
 
@@ -191,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_code_has_the_class_and_the_message_of_its_error() {
-        let mut codes = CodeTable::default();
+        let mut codes = CodeTable::EMPTY;
         let first = codes.code(&tag(-5), "MPI_Send: bad -5");
         let second = codes.code(&tag(-6), "MPI_Send: bad -6");
         assert_ne!(first, second);
@@ -207,10 +197,10 @@ mod tests {
 
     #[test]
     fn added_classes_and_codes_have_their_own_strings() {
-        let mut codes = CodeTable::default();
+        let mut codes = CodeTable::EMPTY;
         let class = codes.add_class();
         let code = codes.add_code(class).unwrap();
-        assert!(class > MPI_ERR_LASTCODE && *codes.last_used == code);
+        assert!(class > MPI_ERR_LASTCODE && codes.last_used == code);
         codes.set_text(code, Some("no fuel".into())).unwrap();
         assert_eq!((codes.class(code).unwrap(), codes.text(code).unwrap().as_str()), (class, "no fuel"));
         assert_eq!(codes.text(class).unwrap(), "");
@@ -225,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_no_code_is_refused() {
-        let codes = CodeTable::default();
+        let codes = CodeTable::EMPTY;
         for wrong in [-1, c_int::MIN, c_int::MAX, MPI_ERR_LASTCODE + 1, 99] {
             assert!(codes.class(wrong).is_err(), "{wrong}");
         }

@@ -13,4 +13,4 @@ pub(crate) use mpi_error::answered;
 pub use mpi_error::{MpiError, MpiResult, unsupported};
 pub use owner::Owner;
 pub use problem::Problem;
-pub(crate) use problem::named;
+pub(crate) use problem::{named, names};

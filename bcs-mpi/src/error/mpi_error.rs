@@ -9,7 +9,8 @@ use std::ffi::c_int;
 use std::fmt;
 
 /// An error of a call: a thin pointer, so that results stay in registers on the path without errors.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.problem)]
 pub struct MpiError(Box<Detail>);
 
 #[derive(Debug)]
@@ -100,14 +101,6 @@ impl MpiError {
         self.0.owner
     }
 }
-
-impl fmt::Display for MpiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.problem.fmt(f)
-    }
-}
-
-impl std::error::Error for MpiError {}
 
 impl From<PortError> for MpiError {
     #[cold]

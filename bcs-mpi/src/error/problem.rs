@@ -223,13 +223,16 @@ pub enum Problem {
     JobEnds,
 }
 
-const RANKS: &[(c_int, &str)] = &[
-    (MPI_ANY_SOURCE, "MPI_ANY_SOURCE"),
-    (MPI_PROC_NULL, "MPI_PROC_NULL"),
-    (MPI_ROOT, "MPI_ROOT"),
-    (MPI_UNDEFINED, "MPI_UNDEFINED"),
-];
-const TAGS: &[(c_int, &str)] = &[(MPI_ANY_TAG, "MPI_ANY_TAG"), (MPI_UNDEFINED, "MPI_UNDEFINED")];
+/// Constants with their names.
+macro_rules! names {
+    ($($name:ident)*) => {
+        &[$(($name, stringify!($name))),*]
+    };
+}
+pub(crate) use names;
+
+const RANKS: &[(c_int, &str)] = names![MPI_ANY_SOURCE MPI_PROC_NULL MPI_ROOT MPI_UNDEFINED];
+const TAGS: &[(c_int, &str)] = names![MPI_ANY_TAG MPI_UNDEFINED];
 
 /// A number, with its name where it has one.
 pub(crate) fn named(value: c_int, names: &[(c_int, &str)]) -> String {

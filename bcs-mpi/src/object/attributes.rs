@@ -10,9 +10,6 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// None.
-    pub const NONE: Self = Self { values: Vec::new() };
-
     pub(crate) fn get(&self, key: c_int) -> Option<usize> {
         self.values.iter().find(|(of, _)| *of == key).map(|(_, value)| *value)
     }

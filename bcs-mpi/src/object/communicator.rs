@@ -215,15 +215,6 @@ impl Communicator {
         }
     }
 
-    /// The root that an argument names, on an intracommunicator.
-    ///
-    /// # Errors
-    /// Another rank than the communicator has.
-    #[inline]
-    pub fn root(&self, value: c_int) -> MpiResult<u32> {
-        self.member("root", value)
-    }
-
     /// The rank among the peers that an argument names, which has to be one.
     ///
     /// # Errors

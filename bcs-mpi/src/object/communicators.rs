@@ -10,9 +10,9 @@ use crate::handle::Table;
 use crate::kind::{Kind, Stale};
 use crate::object::error_handler::{release, retain};
 use nic_emu::contexts;
-use nic_emu::global::groups;
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
+use nic_emu::memory::groups;
 use nic_emu::port::PortError;
 
 /// The communicators of this process.
@@ -138,10 +138,7 @@ impl Communicators {
     /// It names none.
     #[inline]
     pub fn named(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
-        match self.get(handle) {
-            Ok(communicator) => Ok(communicator),
-            Err(why) => Err(wrong_communicator(argument, handle, why)),
-        }
+        self.get(handle).map_err(|why| wrong_communicator(argument, handle, why))
     }
 
     /// The communicator of an argument `comm`, to be changed.
@@ -150,10 +147,7 @@ impl Communicators {
     /// It names none.
     #[inline]
     pub fn named_mut(&mut self, handle: MPI_Comm) -> MpiResult<&mut Communicator> {
-        match self.get_mut(handle) {
-            Ok(communicator) => Ok(communicator),
-            Err(why) => Err(wrong_communicator("comm", handle, why)),
-        }
+        self.get_mut(handle).map_err(|why| wrong_communicator("comm", handle, why))
     }
 
     /// The communicator of an argument of this name, which has to be an intercommunicator if `inter`, else an

@@ -8,7 +8,6 @@ use crate::handle::Table;
 use crate::kind::Kind;
 use crate::lasting::Lasting;
 use std::ffi::c_int;
-use std::sync::Mutex;
 
 /// The function of an error handler, by the kind of object that it is for.
 #[derive(Clone, Copy, Debug)]
@@ -69,15 +68,10 @@ pub struct ErrorHandler {
 }
 
 /// Error handlers of the program.
-pub(crate) static ERROR_HANDLERS: Lasting<Table<ErrorHandler>> =
-    Lasting::new(|| Mutex::new(Table::new(Kind::ErrorHandler)));
+pub(crate) static ERROR_HANDLERS: Lasting<Table<ErrorHandler>> = Lasting::new(Table::new(Kind::ErrorHandler));
 
 fn is_predefined(handler: MPI_Errhandler) -> bool {
     matches!(handler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN | MPI_ERRORS_ABORT)
-}
-
-fn entry(handlers: &mut Table<ErrorHandler>, handler: MPI_Errhandler) -> MpiResult<&mut ErrorHandler> {
-    handlers.named_mut("errhandler", handler.0)
 }
 
 /// The function of an error handler of the program.
@@ -85,15 +79,15 @@ pub(crate) fn function_of(handler: MPI_Errhandler) -> Option<HandlerFunction> {
     ERROR_HANDLERS.lock().get(handler.0).ok().map(|entry| entry.function)
 }
 
-/// One handle or object more uses this handler.
+/// One handle more uses this handler.
 ///
 /// # Errors
 /// No such error handler.
 pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
-    if !is_predefined(handler) {
-        entry(&mut ERROR_HANDLERS.lock(), handler)?.references += 1;
-    }
-    Ok(())
+    change(handler, |entry| {
+        entry.references += 1;
+        Ok(())
+    })
 }
 
 /// One object more, of this kind, uses this handler.
@@ -101,18 +95,15 @@ pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
 /// # Errors
 /// No such error handler, or one for objects of another kind.
 pub(crate) fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
-    if is_predefined(handler) {
-        return Ok(());
-    }
-    let mut handlers = ERROR_HANDLERS.lock();
-    let entry = entry(&mut handlers, handler)?;
-    if !entry.function.suits(owner) {
-        let value = format!("{:#x}, which was made for objects of another kind", handler.0);
-        let allowed = "it has to come from the call for this kind";
-        return Err(MpiError::argument(MPI_ERR_ERRHANDLER, "errhandler", value, allowed));
-    }
-    entry.references += 1;
-    Ok(())
+    change(handler, |entry| {
+        if !entry.function.suits(owner) {
+            let value = format!("{:#x}, which was made for objects of another kind", handler.0);
+            let allowed = "it has to come from the call for this kind";
+            return Err(MpiError::argument(MPI_ERR_ERRHANDLER, "errhandler", value, allowed));
+        }
+        entry.references += 1;
+        Ok(())
+    })
 }
 
 /// One handle or object fewer uses this handler.
@@ -120,12 +111,20 @@ pub(crate) fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
 /// # Errors
 /// No such error handler.
 pub(crate) fn release(handler: MPI_Errhandler) -> MpiResult {
+    change(handler, |entry| {
+        entry.references -= 1;
+        Ok(())
+    })
+}
+
+/// Changes the entry of a handler of the program, which goes when nobody uses the handler any more.
+fn change(handler: MPI_Errhandler, change: impl FnOnce(&mut ErrorHandler) -> MpiResult) -> MpiResult {
     if is_predefined(handler) {
         return Ok(());
     }
     let mut handlers = ERROR_HANDLERS.lock();
-    let entry = entry(&mut handlers, handler)?;
-    entry.references -= 1;
+    let entry = handlers.named_mut("errhandler", handler.0)?;
+    change(entry)?;
     if entry.references == 0 {
         // It was found above.
         let _ = handlers.remove(handler.0);

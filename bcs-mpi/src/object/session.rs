@@ -6,7 +6,6 @@ use crate::handle::Table;
 use crate::kind::Kind;
 use crate::lasting::Lasting;
 use std::ffi::c_int;
-use std::sync::Mutex;
 
 /// A session.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub struct Session {
 }
 
 /// The sessions of this process.
-pub(crate) static SESSIONS: Lasting<Table<Session>> = Lasting::new(|| Mutex::new(Table::new(Kind::Session)));
+pub(crate) static SESSIONS: Lasting<Table<Session>> = Lasting::new(Table::new(Kind::Session));
 
 /// Checks that there is such a session.
 ///
@@ -24,19 +23,4 @@ pub(crate) static SESSIONS: Lasting<Table<Session>> = Lasting::new(|| Mutex::new
 /// There is none.
 pub(crate) fn check(handle: MPI_Session) -> MpiResult {
     SESSIONS.lock().named("session", handle.0).map(drop)
-}
-
-/// The error handler of a session.
-///
-/// # Errors
-/// No such session.
-pub(crate) fn handler(handle: MPI_Session) -> MpiResult<MPI_Errhandler> {
-    Ok(SESSIONS.lock().named("session", handle.0)?.error_handler)
-}
-
-/// Gives a session another error handler.
-pub(crate) fn set_handler(handle: MPI_Session, error_handler: MPI_Errhandler) {
-    if let Ok(session) = SESSIONS.lock().get_mut(handle.0) {
-        session.error_handler = error_handler;
-    }
 }

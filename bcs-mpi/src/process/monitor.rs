@@ -8,7 +8,7 @@ use super::launch::Place;
 use crate::host;
 use crate::object::collective::{Collective, MOST_ALGORITHMS};
 use mds::mmds::{AlgorithmReport, UnexpectedReport};
-use mds::{Clock, Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
+use mds::{Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
 use nic_emu::memory::NicMemory;
 use nic_emu::port::{Port, now_ns};
 use nic_emu::unexpected::UnexpectedPool;
@@ -124,7 +124,7 @@ pub fn start(
     entered_ns: u64,
 ) {
     let Some(mmds) = config.mmds_of(bcs_core::Rank(place.rank)) else { return };
-    let recorder = ProcessRecorder::new(mmds, Clock::nanoseconds(), entered_ns);
+    let recorder = ProcessRecorder::new(mmds, entered_ns);
     let entry = recorder.main().enter(init, entered_ns);
     recorder.main().leave(entry, now_ns(), 0);
     let monitor = Monitor {

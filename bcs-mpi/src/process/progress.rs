@@ -48,4 +48,10 @@ impl Progress {
         self.tasks.push_back(Task { future, end: end.clone() });
         State::Steps(Box::new(UnderWay { end, what }))
     }
+
+    /// True when there is no operation under way.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+    }
 }

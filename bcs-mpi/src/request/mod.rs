@@ -11,7 +11,7 @@ pub use crate::object::request::Statuses;
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::handle::{FIRST_INT, pack, unpack};
+use crate::handle::{FIRST_INT, Numbered, pack, unpack};
 use crate::kind::{Kind, Stale};
 use crate::object::request::{BUFFERED, Finished, Request, State, Status};
 use crate::process::{self, Guard, Process};
@@ -65,13 +65,11 @@ impl Process {
     }
 }
 
-/// A request as an `int`; that of a buffered send becomes one of its own, as an `int` names one.
-///
-/// # Errors
-/// [`Stale`] when it names no request.
-pub fn to_int(process: &mut Process, handle: usize) -> Result<i32, Stale> {
+/// A request as an `int`, if it names one; that of a buffered send becomes one of its own, as an `int` names
+/// one.
+pub fn to_int(process: &mut Process, handle: usize) -> Option<i32> {
     if let Some(nic) = process.plain(MPI_Request(handle)) {
-        return Ok(nic as i32 + FIRST_INT);
+        return Some(nic as i32 + FIRST_INT);
     }
     if handle != BUFFERED.0 {
         return process.requests.table.to_int(handle);

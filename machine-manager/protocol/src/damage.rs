@@ -10,31 +10,15 @@ use bcs_stream::damage::check_receiver;
 use mds::EmdsConfig;
 use nic_emu::hang::{self, HangReport};
 use program_launcher::control::{Channel, Command, Notice, Received};
-use program_launcher::job::{Application, Job, Recording, StdinTo};
+use program_launcher::job::{Application, Description, Job, Recording, StdinTo};
 use program_launcher::launch::{JobNetwork, Launch, Member, Surroundings};
 use program_launcher::nic::JobNic;
 use program_launcher::verdict::{Exit, RankName, Verdict};
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::rancor;
-use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use std::fmt::Debug;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
-
-/// Every variant is among the examples: the patterns are all that there are.
-macro_rules! every_variant {
-    ($examples:ident, $($variant:pat),+ $(,)?) => {
-        for example in &$examples {
-            match example {
-                $($variant => {})+
-            }
-        }
-        $(assert!($examples.iter().any(|example| matches!(example, $variant)), "{}", stringify!($variant));)+
-    };
-}
 
 /// A job with something in every field.
 fn job() -> Job {
@@ -50,17 +34,16 @@ fn job() -> Job {
         slices: Some(EmdsConfig::default()),
         trace_directory: Some("/work/trace".into()),
     };
-    Job {
-        id: JobId(17),
-        run: "run-17".into(),
-        placement: Placement::by_rank(&[0, 1, 0]).unwrap(),
+    let description = Description {
         stdin: StdinTo::All,
         timeout: Some(Duration::from_millis(1500)),
         type_check: Some(TypeCheck::Kinds),
         recording,
         library_directory: Some("/lib".into()),
-        ..Job::new(vec![program, Application::new(1, "b")])
-    }
+        ..Job::new(vec![program, Application::new(1, "b")]).description
+    };
+    let placement = Placement::by_rank(&[0, 1, 0]).unwrap();
+    Job { id: JobId(17), run: "run-17".into(), placement, description }
 }
 
 fn launch() -> Launch {
@@ -76,7 +59,7 @@ fn launch() -> Launch {
         network: Some(JobNetwork {
             id: 7,
             credential: "a key".into(),
-            listen: "10.0.0.7".into(),
+            listen: [10, 0, 0, 7].into(),
             ports: PortRange::ANY,
         }),
     }
@@ -88,158 +71,104 @@ fn common() -> CommonPart {
 }
 
 fn members() -> Vec<Member> {
-    let member = |node| Member { name: format!("c{node}"), address: format!("10.0.0.{node}:40112") };
+    let member = |node| Member { name: format!("c{node}"), address: ([10, 0, 0, node], 40112).into() };
     (0..3).map(member).collect()
 }
 
 fn verdicts() -> Vec<Verdict> {
-    let rank = RankName { rank: 3, host: "c7".into(), program: Some("./a".into()) };
+    let rank = || RankName { rank: 3, host: "c7".into(), program: Some("./a".into()) };
     let exit = Exit::Signal { signal: libc::SIGSEGV, core_dumped: true };
-    let report = String::from("rank 0 waits");
-    let verdicts = vec![
-        Verdict::Success,
-        Verdict::RankFailed { rank: rank.clone(), exit: Exit::Code(3), output_gone: false },
-        Verdict::RankFailed { rank: rank.clone(), exit, output_gone: false },
-        Verdict::Aborted { rank: rank.clone(), code: 7, message: "no mesh".into() },
-        Verdict::NotFinalized { rank },
-        Verdict::Stuck { report: report.clone() },
-        Verdict::TimedOut { limit: Duration::from_secs(9), report },
-        Verdict::Interrupted { signal: libc::SIGINT, status: 130 },
-        Verdict::NotStarted { message: "not found".into(), status: 127 },
-        Verdict::NodeLost { host: "c7".into(), seen_from: "c1".into(), reason: "timed out".into() },
-        Verdict::LauncherLost { pid: 9, host: "c7".into(), exit },
-    ];
-    every_variant!(
-        verdicts,
-        Verdict::Success,
-        Verdict::RankFailed { .. },
-        Verdict::Aborted { .. },
-        Verdict::NotFinalized { .. },
-        Verdict::Stuck { .. },
-        Verdict::TimedOut { .. },
-        Verdict::Interrupted { .. },
-        Verdict::NotStarted { .. },
-        Verdict::NodeLost { .. },
-        Verdict::LauncherLost { .. }
-    );
+    let report = || String::from("rank 0 waits");
+    let (host, message) = (|| String::from("c7"), || String::from("no mesh"));
+    let mut verdicts = every_variant! {
+        Verdict::Success => Verdict::Success,
+        Verdict::RankFailed { .. } => Verdict::RankFailed { rank: rank(), exit, output_gone: false },
+        Verdict::Aborted { .. } => Verdict::Aborted { rank: rank(), code: 7, message: message() },
+        Verdict::NotFinalized(_) => Verdict::NotFinalized(rank()),
+        Verdict::Stuck(_) => Verdict::Stuck(report()),
+        Verdict::TimedOut { .. } => Verdict::TimedOut { limit: Duration::from_secs(9), report: report() },
+        Verdict::Interrupted { .. } => Verdict::Interrupted { signal: libc::SIGINT, status: 130 },
+        Verdict::NotStarted { .. } => Verdict::NotStarted { message: message(), status: 127 },
+        Verdict::NodeLost { .. } => Verdict::NodeLost { host: host(), seen_from: host(), reason: report() },
+        Verdict::LauncherLost { .. } => Verdict::LauncherLost { pid: 9, host: host(), exit },
+    };
+    verdicts.push(Verdict::RankFailed { rank: rank(), exit: Exit::Code(3), output_gone: false });
     verdicts
 }
 
 fn commands() -> Vec<Command> {
-    let commands = vec![
-        Command::Launch(Box::new(launch())),
-        Command::Roster(members()),
-        Command::Go,
-        Command::Forward(libc::SIGUSR1),
-        Command::End,
-        Command::Finish,
-        Command::Report { round: 5 },
-    ];
-    every_variant!(
-        commands,
-        Command::Launch(_),
-        Command::Roster(_),
-        Command::Go,
-        Command::Forward(_),
-        Command::End,
-        Command::Finish,
-        Command::Report { .. }
-    );
-    commands
+    every_variant! {
+        Command::Launch(_) => Command::Launch(Box::new(launch())),
+        Command::Roster(_) => Command::Roster(members()),
+        Command::Go => Command::Go,
+        Command::Forward(_) => Command::Forward(libc::SIGUSR1),
+        Command::End => Command::End,
+        Command::Finish => Command::Finish,
+        Command::Report { .. } => Command::Report { round: 5 },
+    }
 }
 
 fn notices() -> Vec<Notice> {
-    let plain = Job { placement: Placement::one_node(3), ..Job::new(job().applications) };
+    let plain = Job { placement: Placement::one_node(3), ..Job::new(job().description.applications) };
     let state = JobNic::create(&plain, NodeId(0)).unwrap().state();
-    let mut notices = vec![
-        Notice::Remark("one\ntwo".into()),
-        Notice::Listening("10.0.0.7:40112".into()),
-        Notice::Prepared,
-        Notice::Started(vec![101, 102]),
-        Notice::Failed(Verdict::Success),
-        Notice::Unreachable { node: 1, reason: "timed out".into() },
-        Notice::RanksGone(Verdict::Success),
-        Notice::Blocked,
-        Notice::Report { round: 5, state },
-    ];
+    let mut notices = every_variant! {
+        Notice::Remark(_) => Notice::Remark("one\ntwo".into()),
+        Notice::Listening(_) => Notice::Listening(([10, 0, 0, 7], 40112).into()),
+        Notice::Prepared => Notice::Prepared,
+        Notice::Started(_) => Notice::Started(vec![101, 102]),
+        Notice::Failed(_) => Notice::Failed(Verdict::Success),
+        Notice::Unreachable { .. } => Notice::Unreachable { node: 1, reason: "timed out".into() },
+        Notice::RanksGone(_) => Notice::RanksGone(Verdict::Success),
+        Notice::Blocked => Notice::Blocked,
+        Notice::Report { .. } => Notice::Report { round: 5, state },
+        Notice::Over(_) => Notice::Over(Verdict::Success),
+    };
     notices.extend(verdicts().into_iter().map(Notice::Over));
-    every_variant!(
-        notices,
-        Notice::Remark(_),
-        Notice::Listening(_),
-        Notice::Prepared,
-        Notice::Started(_),
-        Notice::Failed(_),
-        Notice::Unreachable { .. },
-        Notice::RanksGone(_),
-        Notice::Blocked,
-        Notice::Report { .. },
-        Notice::Over(_)
-    );
     notices
+}
+
+fn order(job: JobId, common: Arc<[u8]>) -> LaunchOrder {
+    let Launch { node, network, .. } = launch();
+    LaunchOrder { slot: 3, user: User { uid: 1000, gid: 100 }, job, node, network, common }
 }
 
 fn to_nodes() -> Vec<ToNode> {
     let job = JobId(17);
-    let mut messages = vec![
-        ToNode::Welcome { heartbeat_ms: 100, missed: 3 },
-        ToNode::Refused { reason: "unknown".into() },
-        ToNode::Bind { view: 4, network: 9 },
-        ToNode::View { view: 4, roster: members() },
-        ToNode::Launch(Box::new(LaunchOrder {
-            slot: 3,
-            user: User { uid: 1000, gid: 100 },
-            job: launch().job.id,
-            node: launch().node,
-            network: launch().network,
-            common: LaunchOrder::encode(&common()).unwrap(),
-        })),
-        ToNode::Input { job, bytes: b"line\n".repeat(20) },
-        ToNode::OutputTaken { job, bytes: 4096 },
-    ];
+    let common = LaunchOrder::encode(&common()).unwrap();
+    let mut messages = every_variant! {
+        ToNode::Welcome { .. } => ToNode::Welcome { heartbeat_ms: 100, missed: 3 },
+        ToNode::Refused(_) => ToNode::Refused("unknown".into()),
+        ToNode::Bind { .. } => ToNode::Bind { view: 4, network: 9 },
+        ToNode::View { .. } => ToNode::View { view: 4, roster: members() },
+        ToNode::Launch(_) => ToNode::Launch(Box::new(order(job, common))),
+        ToNode::Launcher { .. } => ToNode::Launcher { job, command: Command::Go },
+        ToNode::Input { .. } => ToNode::Input { job, bytes: b"line\n".repeat(20) },
+        ToNode::OutputTaken { .. } => ToNode::OutputTaken { job, bytes: 4096 },
+    };
     messages.extend(commands().into_iter().map(|command| ToNode::Launcher { job, command }));
-    every_variant!(
-        messages,
-        ToNode::Welcome { .. },
-        ToNode::Refused { .. },
-        ToNode::Bind { .. },
-        ToNode::View { .. },
-        ToNode::Launch(_),
-        ToNode::Launcher { .. },
-        ToNode::Input { .. },
-        ToNode::OutputTaken { .. }
-    );
     messages
 }
 
 fn from_nodes() -> Vec<FromNode> {
     let job = JobId(17);
-    let mut messages = vec![
-        FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34 },
-        FromNode::Bound { view: 4, address: "10.0.0.7:40112".into() },
-        FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },
-        FromNode::InputTaken { job, bytes: 4096, closed: true },
-    ];
+    let address = ([10, 0, 0, 7], 40112).into();
+    let mut messages = every_variant! {
+        FromNode::Hello { .. } =>
+            FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34 },
+        FromNode::Bound { .. } => FromNode::Bound { view: 4, address },
+        FromNode::Launcher { .. } => FromNode::Launcher { job, notice: Notice::Prepared },
+        FromNode::Output { .. } => FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },
+        FromNode::InputTaken { .. } => FromNode::InputTaken { job, bytes: 4096, closed: true },
+    };
     messages.extend(notices().into_iter().map(|notice| FromNode::Launcher { job, notice }));
-    every_variant!(
-        messages,
-        FromNode::Hello { .. },
-        FromNode::Bound { .. },
-        FromNode::Launcher { .. },
-        FromNode::Output { .. },
-        FromNode::InputTaken { .. }
-    );
     messages
 }
 
 /// Receives a stream through the channel of a launcher, in parts of any size.
 fn check_channel<S, R>(stream: &DamagedStream<R>, random: &mut Rng)
 where
-    S: WireMessage + for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+    S: WireMessage,
     R: WireMessage + Clone + Debug + PartialEq,
-    R: for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    R::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-        + rkyv::Deserialize<R, HighDeserializer<rancor::Error>>,
 {
     let (mut far, near) = UnixStream::pair().unwrap();
     let mut channel = Channel::<S, R>::new(near.into());
@@ -279,7 +208,7 @@ fn read_notice(notice: &Notice) {
         Notice::Failed(verdict) | Notice::RanksGone(verdict) | Notice::Over(verdict) => read_verdict(verdict),
         Notice::Report { state, .. } => {
             let states = [state.clone(), state.clone()];
-            assert!(!HangReport::new(hang::merge(&states)).to_string().is_empty());
+            assert!(!HangReport(hang::merge(&states)).to_string().is_empty());
             let _ = hang::is_deadlock(&states, &states);
         }
         _ => {}
@@ -325,14 +254,6 @@ fn damaged_orders_to_launch_a_job_are_refused_and_give_no_other_job() {
     let examples = [common()];
     run(|random| check_receiver(&DamagedStream::of(&examples, random), random));
     let encoded = LaunchOrder::encode(&common()).unwrap();
-    let order = |job, common| LaunchOrder {
-        slot: 3,
-        user: User { uid: 1000, gid: 100 },
-        job,
-        node: launch().node,
-        network: launch().network,
-        common,
-    };
     let id = launch().job.id;
     assert_eq!(order(id, encoded.clone()).into_launch(), Ok(launch()));
     let other = order(JobId(id.0 + 1), encoded.clone()).into_launch().unwrap_err();

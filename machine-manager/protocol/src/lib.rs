@@ -6,6 +6,22 @@
 //! | [`node`] | the Machine Manager and a Node Manager |
 //! | [`commit`] | the control network's global memory: the beat, and the commit of launches |
 
+/// An example of every variant: the patterns are all that there are.
+#[cfg(any(test, feature = "damage"))]
+macro_rules! every_variant {
+    ($($variant:pat => $example:expr),+ $(,)?) => {{
+        let examples = vec![$($example),+];
+        for example in &examples {
+            match example {
+                $($variant => {})+
+            }
+        }
+        let mut each = examples.iter();
+        $(assert!(matches!(each.next(), Some($variant)));)+
+        examples
+    }};
+}
+
 pub mod commit;
 #[cfg(test)]
 mod damage;

@@ -14,6 +14,7 @@ use program_launcher::control::{Command, Notice};
 use program_launcher::job::Job;
 use program_launcher::launch::{JobNetwork, Launch, Member, Surroundings};
 use rkyv::{Archive, Deserialize, Serialize};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The name and version of all that is said to the machine manager, in the TLS handshake: by node managers,
@@ -21,7 +22,7 @@ use std::sync::Arc;
 pub const ALPN: &str = "bcs-manager/1";
 
 /// The version of this protocol; both ends have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes of output of a job on one node that may be under way to `storm`: more waits in the ranks' pipe,
 /// until [`ToNode::OutputTaken`] says that some has been written.
@@ -41,11 +42,8 @@ pub enum ToNode {
         /// How many of them may be missed before a node counts as dead.
         missed: u32,
     },
-    /// The node is refused; the stream closes after this.
-    Refused {
-        /// Why, and what to do.
-        reason: String,
-    },
+    /// The node is refused: why, and what to do. The stream closes after this.
+    Refused(String),
     /// Bind an end of the control network of this view, and say where it listens.
     Bind {
         /// The view.
@@ -104,8 +102,8 @@ pub enum FromNode {
     Bound {
         /// The view.
         view: u64,
-        /// Where (`10.0.0.7:40112`).
-        address: String,
+        /// Where.
+        address: SocketAddr,
     },
     /// Something from the launcher of a job. After [`Notice::Over`] nothing more comes of this job. A
     /// launcher that ended without it is reported as lost by the node manager, which has ended what was left

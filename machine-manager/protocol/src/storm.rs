@@ -7,15 +7,12 @@
 
 #![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
 
-use bcs_core::wire::{PathBufDef, WireMessage};
-use bcs_core::{JobId, Placement, TypeCheck};
-use program_launcher::binding::Binding;
+use bcs_core::JobId;
+use bcs_core::wire::WireMessage;
 use program_launcher::launch::Surroundings;
 use program_launcher::signals::Signal;
-use program_launcher::{Application, Job, NicSettings, Recording, StdinTo, Verdict};
-use rkyv::with::Map;
+use program_launcher::{Description, Verdict};
 use rkyv::{Archive, Deserialize, Serialize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The protocol's name and version in the TLS handshake, of managers and of `storm`.
@@ -103,71 +100,6 @@ pub struct Submission {
     pub surroundings: Surroundings,
 }
 
-/// A job as its user describes it: a [`Job`] without what is the manager's to give, which is its number, the
-/// name of its run, and its placement.
-#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
-pub struct Description {
-    /// What runs, in the order of the ranks.
-    pub applications: Vec<Application>,
-    /// Whether each line of output starts with the rank that wrote it.
-    pub labels: bool,
-    /// Who reads the standard input.
-    pub stdin: StdinTo,
-    /// After how long the job is ended with a report.
-    pub timeout: Option<Duration>,
-    /// What the job asks of its NIC.
-    pub nic: NicSettings,
-    /// What of the types of messages the ranks compare.
-    pub type_check: Option<TypeCheck>,
-    /// Which processors the ranks may run on.
-    pub binding: Binding,
-    /// What MDS records.
-    pub recording: Recording,
-    /// The directory that holds our MPI library.
-    #[rkyv(with = Map<PathBufDef>)]
-    pub library_directory: Option<PathBuf>,
-}
-
-impl Description {
-    /// What a user says of a job.
-    pub fn of(job: Job) -> Self {
-        let Job {
-            id: _, run: _, placement: _, applications, labels, stdin, timeout, nic, type_check, ..
-        } = job;
-        let Job { binding, recording, library_directory, .. } = job;
-        Self { applications, labels, stdin, timeout, nic, type_check, binding, recording, library_directory }
-    }
-
-    /// The job, with what the manager gives it.
-    pub fn placed(self, id: JobId, run: String, placement: Placement) -> Job {
-        let Self {
-            applications,
-            labels,
-            stdin,
-            timeout,
-            nic,
-            type_check,
-            binding,
-            recording,
-            library_directory,
-        } = self;
-        Job {
-            id,
-            run,
-            applications,
-            placement,
-            labels,
-            stdin,
-            timeout,
-            nic,
-            type_check,
-            binding,
-            recording,
-            library_directory,
-        }
-    }
-}
-
 /// Where the ranks of a job are to run, as far as the user says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct Wish {
@@ -227,11 +159,8 @@ pub enum NodeState {
     Up,
     /// It has connected, and is not yet on the control network.
     Joining,
-    /// It is configured, and has not connected, or has left.
-    Down {
-        /// Why, as far as it is known.
-        reason: String,
-    },
+    /// It is configured, and has not connected, or has left; why, as far as it is known.
+    Down(String),
 }
 
 /// A submission holds an environment; a reply, a report of thousands of ranks.
@@ -251,7 +180,7 @@ impl WireMessage for Reply {
 #[cfg(any(test, feature = "damage"))]
 pub mod examples {
     use super::*;
-    use std::collections::BTreeSet;
+    use program_launcher::{Application, Job};
 
     /// Requests of every kind.
     pub fn requests() -> Vec<Request> {
@@ -270,25 +199,16 @@ pub mod examples {
             umask: 0o022,
         };
         let program = Application { arguments: vec!["-x".into()], ..Application::new(3, "./a") };
-        let job = Job { timeout: Some(std::time::Duration::from_secs(9)), ..Job::new(vec![program]) };
-        let requests = vec![
-            Request::Run(Box::new(Submission { job: Description::of(job), wish, surroundings })),
-            Request::Nodes,
-            Request::Status { job: JobId(17) },
-            Request::Forward(libc::SIGINT),
-            Request::Input(b"line\n".repeat(20)),
-            Request::OutputTaken { node: 1, bytes: 4096 },
-        ];
-        let kinds = requests.iter().map(|request| match request {
-            Request::Run(_) => 0,
-            Request::Nodes => 1,
-            Request::Status { .. } => 2,
-            Request::Forward(_) => 3,
-            Request::Input(_) => 4,
-            Request::OutputTaken { .. } => 5,
-        });
-        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..6));
-        requests
+        let description =
+            Description { timeout: Some(Duration::from_secs(9)), ..Job::new(vec![program]).description };
+        every_variant! {
+            Request::Run(_) => Request::Run(Box::new(Submission { job: description, wish, surroundings })),
+            Request::Nodes => Request::Nodes,
+            Request::Status { .. } => Request::Status { job: JobId(17) },
+            Request::Forward(_) => Request::Forward(libc::SIGINT),
+            Request::Input(_) => Request::Input(b"line\n".repeat(20)),
+            Request::OutputTaken { .. } => Request::OutputTaken { node: 1, bytes: 4096 },
+        }
     }
 }
 
@@ -297,7 +217,6 @@ mod tests {
     use super::*;
     use bcs_core::damage::{DamagedStream, run};
     use bcs_stream::damage::check_receiver;
-    use std::collections::BTreeSet;
 
     /// Replies of every kind.
     fn replies() -> Vec<Reply> {
@@ -309,36 +228,23 @@ mod tests {
             ranks: 3,
             jobs: vec![JobId(17), JobId(18)],
         };
-        let replies = vec![
-            Reply::Refused { reason: "no nodes".into(), status: 1 },
-            Reply::Accepted { job: JobId(17), hosts: vec!["c0".into(), "c1".into()] },
-            Reply::Remark("one\ntwo".into()),
-            Reply::Output { node: 1, is_error: true, bytes: b"line\n".repeat(20) },
-            Reply::InputTaken { bytes: 4096, closed: false },
-            Reply::Over(Verdict::NodeLost {
-                host: "c7".into(),
-                seen_from: "c1".into(),
-                reason: "timed out".into(),
-            }),
-            Reply::Nodes(vec![
-                row("c0", NodeState::Up),
-                row("c1", NodeState::Joining),
-                row("c2", NodeState::Down { reason: "it has left".into() }),
-            ]),
-            Reply::Status("rank 0 waits".into()),
+        let host = || String::from("c7");
+        let rows = vec![
+            row("c0", NodeState::Up),
+            row("c1", NodeState::Joining),
+            row("c2", NodeState::Down("it has left".into())),
         ];
-        let kinds = replies.iter().map(|reply| match reply {
-            Reply::Refused { .. } => 0,
-            Reply::Accepted { .. } => 1,
-            Reply::Remark(_) => 2,
-            Reply::Output { .. } => 3,
-            Reply::InputTaken { .. } => 4,
-            Reply::Over(_) => 5,
-            Reply::Nodes(_) => 6,
-            Reply::Status(_) => 7,
-        });
-        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..8));
-        replies
+        let lost = Verdict::NodeLost { host: host(), seen_from: host(), reason: "timed out".into() };
+        every_variant! {
+            Reply::Refused { .. } => Reply::Refused { reason: "no nodes".into(), status: 1 },
+            Reply::Accepted { .. } => Reply::Accepted { job: JobId(17), hosts: vec![host(), host()] },
+            Reply::Remark(_) => Reply::Remark("one\ntwo".into()),
+            Reply::Output { .. } => Reply::Output { node: 1, is_error: true, bytes: b"line\n".repeat(20) },
+            Reply::InputTaken { .. } => Reply::InputTaken { bytes: 4096, closed: false },
+            Reply::Over(_) => Reply::Over(lost),
+            Reply::Nodes(_) => Reply::Nodes(rows),
+            Reply::Status(_) => Reply::Status("rank 0 waits".into()),
+        }
     }
 
     #[test]

@@ -19,11 +19,3 @@ impl Clock {
         Instant::now().duration_since(self.0)
     }
 }
-
-/// Waits so long; for ever if nothing is due.
-pub async fn sleep(wait: Option<Duration>) {
-    match wait {
-        Some(wait) => tokio::time::sleep(wait).await,
-        None => std::future::pending().await,
-    }
-}

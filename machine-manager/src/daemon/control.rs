@@ -6,20 +6,22 @@
 //! rely on it; so a job that is withdrawn while it is being started is answered when the network has.
 
 use super::HostId;
+use super::jobs::StartOrder;
 use super::view::{Heartbeat, ViewAction, Views};
 use bcs_config::NetworkConfig;
 use bcs_core::{EventTable, JobId, NodeId, NodeSet, SparseMemory};
 use bcs_credentials::Credential;
 use bcs_credentials::MANAGER;
+use bcs_daemon::wait::watch;
 use bcs_fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
 use bcs_protocol::commit;
 use bcs_protocol::node::ToNode;
 use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use program_launcher::launch;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use program_launcher::output::is_ready;
+use rustix::event::PollFlags;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use tokio::io::Interest;
@@ -56,7 +58,7 @@ pub enum ControlError {
 }
 
 /// The start of a job.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Start {
     slot: u32,
     hosts: Vec<HostId>,
@@ -139,7 +141,7 @@ impl Control {
     }
 
     /// A node has bound its end of a view.
-    pub fn handle_bound(&mut self, host: HostId, view: u64, address: String) {
+    pub fn handle_bound(&mut self, host: HostId, view: u64, address: SocketAddr) {
         self.views.handle_bound(host, view, address);
     }
 
@@ -148,23 +150,15 @@ impl Control {
         self.views.heard_of(host)
     }
 
-    /// Starts a job as soon as it is prepared on all its nodes.
-    pub fn start(&mut self, job: JobId, slot: u32, hosts: Vec<HostId>) {
-        let not_before = Duration::ZERO;
-        let start = Start { slot, hosts, asked: None, not_before, withdrawn: false, started_in: None };
-        self.starts.insert(job, start);
-    }
-
-    /// Does not start a job, if it is not started yet.
-    pub fn withdraw(&mut self, job: JobId) {
-        if let Some(start) = self.starts.get_mut(&job) {
-            start.withdrawn = true;
+    /// Something is to be done about the start of a job.
+    pub fn handle_start(&mut self, job: JobId, order: StartOrder) {
+        match order {
+            StartOrder::Commit(slot, hosts) => {
+                self.starts.insert(job, Start { slot, hosts, ..Start::default() });
+            }
+            StartOrder::Withdraw => drop(self.starts.entry(job).and_modify(|start| start.withdrawn = true)),
+            StartOrder::Forget => drop(self.starts.remove(&job)),
         }
-    }
-
-    /// All nodes know that the job is started, or it is over.
-    pub fn forget_start(&mut self, job: JobId) {
-        self.starts.remove(&job);
     }
 
     /// Waits until something has arrived, for ever when there is no network. Cancel safe.
@@ -293,53 +287,23 @@ impl Control {
         self.events.extend(bind);
     }
 
-    fn open(&mut self, view: u64, roster: Vec<(HostId, String)>) -> Result<(), ControlError> {
+    fn open(&mut self, view: u64, listening: Vec<(HostId, SocketAddr)>) -> Result<(), ControlError> {
         self.leave();
         let Some((_, port)) = self.bound.take_if(|(bound, _)| *bound == view) else { return Ok(()) };
-        let own = (MANAGER.to_owned(), port.local_address());
-        let mut members = vec![Member { name: own.0.clone(), address: own.1 }];
-        let mut hosts = Vec::new();
-        let mut wrong = None;
-        for (host, address) in &roster {
-            let name = self.names.get(host.0 as usize).cloned().unwrap_or_default();
-            match address.parse() {
-                Ok(address) => members.push(Member { name, address }),
-                Err(_) => wrong = Some((*host, format!("says that it listens at '{address}'"))),
-            }
-            hosts.push(*host);
-        }
-        let travelling = members
-            .iter()
-            .map(|member| launch::Member { name: member.name.clone(), address: member.address.to_string() })
-            .collect::<Vec<_>>();
-        if let Some((host, reason)) = wrong {
-            self.views.handle_gone(host);
-            self.events.push_back(Event::Lost(host, reason));
-            // The others join again, without it.
-            hosts.retain(|other| *other != host);
-            let now = Duration::ZERO;
-            hosts.into_iter().for_each(|host| self.views.handle_joined(host, now));
-            return Ok(());
-        }
+        let name = |host: HostId| self.names.get(host.0 as usize).cloned().unwrap_or_default();
+        let mut roster = vec![Member { name: MANAGER.to_owned(), address: port.local_address() }];
+        roster.extend(listening.iter().map(|&(host, address)| Member { name: name(host), address }));
         let memory = SparseMemory::new(commit::MEMORY_BYTES);
-        let mut fabric = match port.connect(members, memory, EventTable::new(commit::EVENTS)) {
-            Ok(fabric) => fabric,
-            Err(error) => {
-                return Err(ControlError::Fabric(FabricError::Network {
-                    node: NodeId(0),
-                    reason: error.to_string(),
-                }));
-            }
-        };
+        let connected = port.connect(roster.clone(), memory, EventTable::new(commit::EVENTS));
+        let mut fabric =
+            connected.map_err(|error| FabricError::Network { node: NodeId(0), reason: error.to_string() })?;
         fabric.begin_connect_all();
         let socket = fabric.as_fd().try_clone_to_owned()?;
-        // SAFETY: what is registered owns its descriptor, which stays open and the same for as long as it is
-        // registered.
-        let readiness = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) };
-        let readiness = readiness.map_err(io::Error::from)?;
-        let heard = vec![0; hosts.len()];
+        let readiness = watch(socket)?;
+        let heard = vec![0; listening.len()];
+        let hosts: Vec<HostId> = listening.into_iter().map(|(host, _)| host).collect();
         for host in &hosts {
-            let roster = travelling.clone();
+            let roster = roster.clone();
             self.events.push_back(Event::Tell(*host, ToNode::View { view, roster }));
         }
         tracing::info!(view, nodes = hosts.len(), "a view is open");
@@ -462,10 +426,7 @@ impl Joined {
     /// Lets the runtime wake us again only for what arrives from now on, unless there is more already.
     fn look_again(&self) {
         let _ = self.readiness.try_io(Interest::READABLE, |socket| {
-            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&Timespec::default())) {
-                Ok(1..) => Ok(()),
-                _ => Err(io::ErrorKind::WouldBlock.into()),
-            }
+            is_ready(socket, PollFlags::IN).then_some(()).ok_or(io::ErrorKind::WouldBlock.into())
         });
     }
 }

@@ -8,14 +8,16 @@
 //! the event is looked at.
 
 use super::HostId;
-use super::clock::{Clock, sleep};
+use super::clock::Clock;
 use super::control::{Control, Event};
+use super::jobs::StartOrder;
 use super::nodes::LinkId;
 use bcs_core::JobId;
+use bcs_daemon::wait::or_never;
 use nic_emu::priority::{self, Level};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -33,13 +35,9 @@ pub enum Order {
     /// A node has gone.
     Gone(HostId),
     /// A node has bound its end of a view.
-    Bound(HostId, u64, String),
-    /// Start a job as soon as it is prepared on all its nodes.
-    Start(JobId, u32, Vec<HostId>),
-    /// Do not start a job, if it is not started yet.
-    Withdraw(JobId),
-    /// All nodes know that the job is started, or it is over.
-    Forget(JobId),
+    Bound(HostId, u64, SocketAddr),
+    /// Something about the start of a job.
+    Start(JobId, StartOrder),
 }
 
 /// When something of each node was heard last on the control network, in microseconds; 0 if nothing was.
@@ -154,7 +152,7 @@ impl Driver {
                     }
                 }
                 () = self.control.arrived() => {}
-                () = sleep(wait) => {}
+                () = or_never(wait.map(tokio::time::sleep)) => {}
             }
             self.progress();
         }
@@ -172,9 +170,7 @@ impl Driver {
                 self.control.handle_gone(host);
             }
             Order::Bound(host, view, address) => self.control.handle_bound(host, view, address),
-            Order::Start(job, slot, hosts) => self.control.start(job, slot, hosts),
-            Order::Withdraw(job) => self.control.withdraw(job),
-            Order::Forget(job) => self.control.forget_start(job),
+            Order::Start(job, order) => self.control.handle_start(job, order),
         }
     }
 

@@ -52,12 +52,3 @@ pub const REPORT_BYTES: usize = 1 << 20;
 
 /// Questions of users about one job that are under way.
 pub const QUESTIONS: usize = 8;
-
-/// A text of a launcher, cut to so many bytes.
-pub fn clip(text: &mut String, bytes: usize) {
-    if text.len() > bytes {
-        let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-        text.push_str(" ...");
-    }
-}

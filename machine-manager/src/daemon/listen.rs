@@ -14,7 +14,7 @@ use super::limits::{DECODED_AT_ONCE_BYTES, NODE_BYTES};
 use super::nodes::LinkId;
 use super::outbox::{Outbox, outbox};
 use bcs_config::UserConfig;
-use bcs_core::wire;
+use bcs_core::wire::{self, WireMessage};
 use bcs_credentials::USER_PREFIX;
 use bcs_protocol::node::{FromNode, OUTPUT_CREDIT, ToNode};
 use bcs_protocol::storm::{Reply, Request};
@@ -231,7 +231,7 @@ impl Reception {
                     "host '{name}' is not in the configuration of the machine manager: add it to [[nodes]] and start the manager again"
                 );
                 tracing::warn!("{reason}");
-                refuse(stream, &ToNode::Refused { reason }).await
+                refuse(stream, &ToNode::Refused(reason)).await
             }
         }
     }
@@ -375,19 +375,10 @@ fn refusal(user: &str) -> Reply {
 }
 
 /// Says why somebody is refused, and closes.
-async fn refuse<T, S>(stream: S, message: &T) -> Result<(), StreamError>
+async fn refuse<T: WireMessage, S>(mut stream: S, message: &T) -> Result<(), StreamError>
 where
-    T: bcs_core::wire::WireMessage
-        + for<'a> rkyv::Serialize<
-            rkyv::api::high::HighSerializer<
-                rkyv::util::AlignedVec,
-                rkyv::ser::allocator::ArenaHandle<'a>,
-                rkyv::rancor::Error,
-            >,
-        >,
     S: AsyncWrite + Unpin,
 {
-    let mut stream = stream;
     let saying = async {
         bcs_stream::send(&mut stream, message).await?;
         Ok(tokio::io::AsyncWriteExt::shutdown(&mut stream).await?)
@@ -489,7 +480,7 @@ mod tests {
         let job = bcs_core::JobId(17);
         let examples = [
             FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34 },
-            FromNode::Bound { view: 4, address: "10.0.0.7:40112".into() },
+            FromNode::Bound { view: 4, address: ([10, 0, 0, 7], 40112).into() },
             FromNode::Launcher { job, notice: Notice::Started(vec![101, 102]) },
             FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },
             FromNode::InputTaken { job, bytes: 4096, closed: true },

@@ -62,7 +62,7 @@ impl Node {
         match &self.link {
             Some(link) if link.is_up => NodeState::Up,
             Some(_) => NodeState::Joining,
-            None => NodeState::Down { reason: self.reason.clone() },
+            None => NodeState::Down(self.reason.clone()),
         }
     }
 }

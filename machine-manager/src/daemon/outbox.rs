@@ -3,11 +3,6 @@
 
 use super::ledger::{BeyondLimit, Held};
 use bcs_core::wire::{self, WireError, WireMessage};
-use rkyv::Serialize;
-use rkyv::api::high::HighSerializer;
-use rkyv::rancor;
-use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,10 +86,7 @@ impl Outbox {
     ///
     /// # Errors
     /// The connection is of no use any more.
-    pub fn send<T>(&self, message: &T) -> Result<(), OutboxError>
-    where
-        T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    {
+    pub fn send<T: WireMessage>(&self, message: &T) -> Result<(), OutboxError> {
         self.send_within(message, self.limit_bytes)
     }
 
@@ -102,10 +94,7 @@ impl Outbox {
     ///
     /// # Errors
     /// The message is not taken.
-    pub fn send_within<T>(&self, message: &T, limit_bytes: usize) -> Result<(), OutboxError>
-    where
-        T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    {
+    pub fn send_within<T: WireMessage>(&self, message: &T, limit_bytes: usize) -> Result<(), OutboxError> {
         let frame = wire::encode_frame(message)?;
         // This end alone adds.
         let waiting = self.waiting.bytes();

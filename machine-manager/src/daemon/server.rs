@@ -1,7 +1,7 @@
 //! The task of the machine manager: it takes what comes in, has it decided, and carries out what was decided.
 
 use super::HostId;
-use super::clock::{Clock, sleep};
+use super::clock::Clock;
 use super::control::{Control, Event};
 use super::control_thread::{ControlThread, Order};
 use super::doors::{self, DoorError, LocalDoor};
@@ -23,6 +23,7 @@ use bcs_credentials::MANAGER;
 use bcs_credentials::{Credential, CredentialError};
 use bcs_daemon::notify;
 use bcs_daemon::secrecy;
+use bcs_daemon::wait::or_never;
 use bcs_protocol::node::{FromNode, ToNode, VERSION};
 use bcs_protocol::storm::{ALPN, NodeRow, Reply, Request};
 use bcs_stream::{SecureEnds, StreamError};
@@ -218,7 +219,7 @@ impl Manager {
                     Some((link, event)) => self.handle_control(link, event),
                     None => return Err(DaemonError::ControlEnded),
                 },
-                () = sleep(wait) => {}
+                () = or_never(wait.map(tokio::time::sleep)) => {}
                 _ = signals.terminate.recv(), if end_by.is_none() => end_by = Some(self.end("SIGTERM")),
                 _ = signals.interrupt.recv(), if end_by.is_none() => end_by = Some(self.end("SIGINT")),
                 _ = signals.hangup.recv() => self.read_refused(file),
@@ -375,7 +376,7 @@ impl Manager {
     fn refuse(&self, host: HostId, outbox: Outbox, reason: String) {
         tracing::warn!(host = self.nodes.name(host), "refused: {reason}");
         // It is closed when that is written; who does not take it needs no reason.
-        let _ = outbox.send(&ToNode::Refused { reason });
+        let _ = outbox.send(&ToNode::Refused(reason));
     }
 
     /// A node is gone: everybody gets to know it, and its connection is closed.
@@ -455,9 +456,7 @@ impl Manager {
                 None => {}
             },
             Action::Mint { job, run, members } => self.mint(job, run, members),
-            Action::Commit { job, slot, hosts } => self.control.order(Order::Start(job, slot, hosts)),
-            Action::Withdraw { job } => self.control.order(Order::Withdraw(job)),
-            Action::Launched { job } => self.control.order(Order::Forget(job)),
+            Action::Start(job, order) => self.control.order(Order::Start(job, order)),
             Action::CloseClient(client, fault) => self.close_client(client, fault, now),
             Action::CloseNode(host, fault) => self.lose(host, &format!("was disconnected: {fault}"), now),
         }
@@ -519,9 +518,8 @@ fn mint(run: &str, members: &[String]) -> Result<Vec<JobNetwork>, String> {
     let keys =
         credentials::mint(run, members.iter().map(String::as_str)).map_err(|error| error.to_string())?;
     // Where each node listens is for its node manager to say.
-    let (listen, ports) = (String::new(), PortRange::ANY);
-    let network =
-        |key: Credential| JobNetwork { id, credential: key.to_pem(), listen: listen.clone(), ports };
+    let (listen, ports) = ([0; 4].into(), PortRange::ANY);
+    let network = |key: Credential| JobNetwork { id, credential: key.to_pem(), listen, ports };
     Ok(keys.into_iter().map(network).collect())
 }
 

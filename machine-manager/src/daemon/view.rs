@@ -21,6 +21,7 @@ use super::HostId;
 use bcs_core::{NodeId, NodeSet};
 use std::collections::VecDeque;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Nodes that join within this time make one view.
@@ -43,7 +44,7 @@ pub enum ViewAction {
         /// The view.
         view: u64,
         /// Its nodes, by number from 1, and where they listen.
-        roster: Vec<(HostId, String)>,
+        roster: Vec<(HostId, SocketAddr)>,
     },
     /// Put this beat to these nodes of the open view, and ask whether all have it.
     Beat {
@@ -79,7 +80,7 @@ impl Heartbeat {
 struct Forming {
     view: u64,
     since: Duration,
-    addresses: BTreeMap<HostId, Option<String>>,
+    addresses: BTreeMap<HostId, Option<SocketAddr>>,
 }
 
 /// A living node of the open view.
@@ -154,7 +155,7 @@ impl Views {
     }
 
     /// A node has bound its end of a view's network.
-    pub fn handle_bound(&mut self, host: HostId, view: u64, address: String) {
+    pub fn handle_bound(&mut self, host: HostId, view: u64, address: SocketAddr) {
         if let Some(forming) = self.forming.as_mut().filter(|forming| forming.view == view)
             && let Some(known) = forming.addresses.get_mut(&host)
         {
@@ -270,7 +271,7 @@ impl Views {
         }) else {
             return;
         };
-        let roster: Vec<(HostId, String)> =
+        let roster: Vec<(HostId, SocketAddr)> =
             forming.addresses.into_iter().filter_map(|(host, address)| Some((host, address?))).collect();
         if roster.is_empty() {
             return;
@@ -336,6 +337,10 @@ mod tests {
     const HEARTBEAT: Heartbeat = Heartbeat { period: Duration::from_millis(100), missed: 3 };
     const HOSTS: [HostId; 3] = [HostId(0), HostId(1), HostId(2)];
 
+    fn at(port: u16) -> SocketAddr {
+        ([10, 0, 0, 1], port).into()
+    }
+
     fn take(views: &mut Views) -> Vec<ViewAction> {
         std::iter::from_fn(|| views.poll_action()).collect()
     }
@@ -347,7 +352,7 @@ mod tests {
         hosts.iter().for_each(|host| views.handle_joined(*host, now));
         now += GATHER;
         views.handle_time(now, true);
-        hosts.iter().for_each(|host| views.handle_bound(*host, 1, format!("{host:?}")));
+        hosts.iter().for_each(|host| views.handle_bound(*host, 1, at(1)));
         views.handle_time(now, true);
         hosts.iter().for_each(|host| views.handle_heard(*host, now));
         take(&mut views);
@@ -365,15 +370,15 @@ mod tests {
         views.handle_time(MS + GATHER, true);
         let hosts = vec![HOSTS[0], HOSTS[2]];
         assert_eq!(take(&mut views), [ViewAction::Bind { view: 1, hosts }]);
-        views.handle_bound(HOSTS[0], 1, "a".into());
-        views.handle_bound(HOSTS[2], 7, "of another view".into());
+        views.handle_bound(HOSTS[0], 1, at(1));
+        views.handle_bound(HOSTS[2], 7, at(7));
         views.handle_time(30 * MS, true);
         assert_eq!(take(&mut views), []);
-        views.handle_bound(HOSTS[2], 1, "c".into());
+        views.handle_bound(HOSTS[2], 1, at(3));
         views.handle_time(31 * MS, false);
         assert_eq!(take(&mut views), [], "something is being started on the last view");
         views.handle_time(32 * MS, true);
-        let roster = vec![(HOSTS[0], "a".into()), (HOSTS[2], "c".into())];
+        let roster = vec![(HOSTS[0], at(1)), (HOSTS[2], at(3))];
         assert_eq!(take(&mut views), [ViewAction::Open { view: 1, roster }]);
         assert!(!views.is_up(HOSTS[0]));
         views.handle_heard(HOSTS[0], 33 * MS);
@@ -438,8 +443,8 @@ mod tests {
         let mut now = begun + GATHER;
         views.handle_time(now, true);
         assert_eq!(take(&mut views), [ViewAction::Bind { view: 2, hosts: HOSTS.to_vec() }]);
-        views.handle_bound(HOSTS[0], 2, "a".into());
-        views.handle_bound(HOSTS[1], 2, "b".into());
+        views.handle_bound(HOSTS[0], 2, at(1));
+        views.handle_bound(HOSTS[1], 2, at(2));
         let mut seen = Vec::new();
         while !seen.iter().any(|action| matches!(action, ViewAction::Open { .. })) {
             now += 50 * MS;

@@ -5,11 +5,11 @@
 //! not know (`-np 4`, `-genv NAME VALUE`, programs apart by `:`) is put into this form by
 //! [`crate::spelling`].
 
-use crate::hostfile::HostList;
-use crate::value::{self, CrossMemory, MapBy};
+use crate::hostfile::{self, HostList};
+use crate::value::{self, MapBy};
 use bcs_config::{DEFAULT_FILE, VARIABLE};
 use bcs_core::{ByteCount, SliceLength, TypeCheck};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
 use program_launcher::StdinTo;
 use program_launcher::binding::BindTo;
@@ -162,8 +162,8 @@ pub struct JobOptions {
     #[arg(long, value_name = "native|softfloat", default_value = "native", value_parser = value::arithmetic, help_heading = "NIC", hide_short_help = true)]
     pub nic_arith: Arithmetic,
     /// Whether the kernel may copy messages from process to process.
-    #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC", hide_short_help = true)]
-    pub cross_memory: CrossMemory,
+    #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, action = ArgAction::Set, help_heading = "NIC", hide_short_help = true)]
+    pub cross_memory: bool,
     /// Use this algorithm of a collective wherever it can be used (allreduce=shares,bcast=binomial). The
     /// variable BCS_COLLECTIVE does the same. What there are, docs/collectives.md says.
     #[arg(
@@ -182,7 +182,7 @@ pub struct JobOptions {
     ///
     /// To a hardware thread, a core, what shares a cache or memory, or a socket of its node, in turn. Ranks
     /// that are not bound go where the kernel puts them.
-    #[arg(long, alias = "cpu-bind", value_name = "UNIT", default_value = "none", value_parser = value::bind_to, help_heading = "Placement")]
+    #[arg(long, alias = "cpu-bind", value_name = "UNIT", default_value = "none", help_heading = "Placement")]
     pub bind_to: BindTo,
     /// Say to which processors each rank is bound.
     #[arg(long, alias = "display-bindings", help_heading = "Placement", hide_short_help = true)]
@@ -190,7 +190,7 @@ pub struct JobOptions {
     /// Compare the datatypes of messages with those of their receives, and raise MPI_ERR_TYPE where they are
     /// different kinds of numbers ("kinds", as without a value; bytes match anything), or not of the same
     /// basic types ("strict", the standard's rule). The variable BCS_CHECK_TYPES does the same.
-    #[arg(long, value_name = "kinds|strict|off", num_args = 0..=1, require_equals = true, default_missing_value = "kinds", value_parser = value::type_check, help_heading = "Checks", hide_short_help = true)]
+    #[arg(long, value_name = "kinds|strict|off", num_args = 0..=1, require_equals = true, default_missing_value = "kinds", help_heading = "Checks", hide_short_help = true)]
     pub check_types: Option<TypeCheck>,
     /// Record what each process does in MPI: all of them, or these ranks (0,4-7).
     #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = "Monitoring (MDS)", hide_short_help = true)]
@@ -248,7 +248,7 @@ pub struct NodeOptions {
     ///
     /// Each perhaps with the number of ranks that it takes before the next one gets some (a:4,b:2), which is
     /// 1 otherwise. Naming one again adds to it.
-    #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "HOSTS", value_parser = value::hosts, help_heading = "Nodes")]
+    #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "HOSTS", value_parser = hostfile::list, help_heading = "Nodes")]
     pub host: Vec<HostList>,
     /// A file with the nodes to run on, one a line.
     ///

@@ -25,15 +25,12 @@ pub enum KeysError {
         /// Why.
         error: io::Error,
     },
-    /// There is no authority yet.
+    /// There is no authority yet, in this file.
     #[error(
         "there is no authority at {}: make the cluster's keys on the manager's host with storm cluster init",
-        path.display()
+        .0.display()
     )]
-    NoAuthority {
-        /// Where it should be.
-        path: PathBuf,
-    },
+    NoAuthority(PathBuf),
     /// A key cannot be made, kept or read.
     #[error(transparent)]
     Credential(#[from] CredentialError),
@@ -49,32 +46,20 @@ pub enum KeysError {
         name: String,
     },
     /// A host with a name that means something else.
-    #[error("no host can be called '{host}': that name stands for the manager, or for a user")]
-    HostName {
-        /// The host.
-        host: String,
-    },
-    /// Not one host.
-    #[error("'{host}' is not the name of one host")]
-    NotOneHost {
-        /// As it was written.
-        host: String,
-    },
-    /// Not a user.
-    #[error("'{name}' is not the name of a user")]
-    UserName {
-        /// As it was written.
-        name: String,
-    },
+    #[error("no host can be called '{0}': that name stands for the manager, or for a user")]
+    HostName(String),
+    /// Not one host, as it was written.
+    #[error("'{0}' is not the name of one host")]
+    NotOneHost(String),
+    /// Not a user, as it was written.
+    #[error("'{0}' is not the name of a user")]
+    UserName(String),
     /// The configuration names no host.
     #[error("the configuration names no host: add a [[nodes]] with hosts = \"c[00-31]\", for example")]
     NoHosts,
     /// One more than is needed.
-    #[error("{} is there already; a credential is never made over another one", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is there already; a credential is never made over another one", .0.display())]
+    Exists(PathBuf),
 }
 
 /// A file of keys, and whether it was made or has been there.
@@ -138,7 +123,7 @@ pub fn init(config: &Config) -> Result<Keys, KeysError> {
 pub fn add(config: &Config, host: &str) -> Result<KeyFile, KeysError> {
     match host_list::expand(host).as_deref() {
         Ok([only]) if only == host => {}
-        _ => return Err(KeysError::NotOneHost { host: host.to_owned() }),
+        _ => return Err(KeysError::NotOneHost(host.to_owned())),
     }
     check_host(host)?;
     one_more(config, host)
@@ -150,14 +135,14 @@ pub fn add(config: &Config, host: &str) -> Result<KeyFile, KeysError> {
 /// It is there, it cannot be, or there is no authority.
 pub fn user(config: &Config, name: &str) -> Result<KeyFile, KeysError> {
     if name.is_empty() || name.ends_with('.') {
-        return Err(KeysError::UserName { name: name.to_owned() });
+        return Err(KeysError::UserName(name.to_owned()));
     }
     one_more(config, &format!("{USER_PREFIX}{name}"))
 }
 
 fn check_host(host: &str) -> Result<(), KeysError> {
     match host == MANAGER || host == "authority" || host.starts_with(USER_PREFIX) {
-        true => Err(KeysError::HostName { host: host.to_owned() }),
+        true => Err(KeysError::HostName(host.to_owned())),
         false => Ok(()),
     }
 }
@@ -166,12 +151,12 @@ fn one_more(config: &Config, name: &str) -> Result<KeyFile, KeysError> {
     let keys = &config.paths.keys;
     let path = keys.join(AUTHORITY);
     if !path.exists() {
-        return Err(KeysError::NoAuthority { path });
+        return Err(KeysError::NoAuthority(path));
     }
     let file = member(&Authority::load(&path)?, name, keys)?;
     match file.is_new {
         true => Ok(file),
-        false => Err(KeysError::Exists { path: file.path }),
+        false => Err(KeysError::Exists(file.path)),
     }
 }
 

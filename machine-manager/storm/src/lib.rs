@@ -1,7 +1,7 @@
 //! The `storm` program, which is `mpiexec` by another name.
 //!
 //! ```text
-//!  arguments ─► spelling ─► cli (clap) ─► request ─► Job ─► MachineManager ─► NodeManager ─► …
+//!  arguments ─► spelling ─► cli (clap) ─► request ─► Job ─► managers of this node ─► …
 //! ```
 //!
 //! On a machine without a cluster the managers are part of `storm` itself. The path from its start to
@@ -14,10 +14,7 @@ pub mod cluster_init;
 pub mod configuration;
 pub mod hostfile;
 pub mod installation;
-pub mod machine;
 pub mod manual;
 pub mod request;
 pub mod spelling;
 pub mod value;
-
-pub use machine::MachineManager;

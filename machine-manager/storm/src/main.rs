@@ -4,9 +4,9 @@ use bcs_config::Config;
 use bcs_core::JobId;
 use clap::Parser;
 use clap::error::ErrorKind;
-use program_launcher::LaunchError;
 use program_launcher::launch::Surroundings;
 use program_launcher::verdict::STATUS_USAGE;
+use program_launcher::{LaunchError, node_manager};
 use rustix::fs::Mode;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -17,7 +17,7 @@ use storm::cli::{ClusterVerb, Storm, Verb};
 use storm::client::{self, ClientError};
 use storm::installation::LIBRARY_DIRECTORY;
 use storm::request::{self, Place, RequestError};
-use storm::{MachineManager, cluster_init, configuration, installation, manual};
+use storm::{cluster_init, configuration, installation, manual};
 
 fn main() -> ExitCode {
     // In the launcher too, which is forked from here: what went wrong is one line, not a trace of calls.
@@ -27,9 +27,9 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let program = arguments.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let status = match (program.to_str(), arguments.get(1).and_then(|verb| verb.to_str())) {
-        (Some(name @ ("mpiexec" | "mpirun")), _) => run(name, name, &arguments[1..]),
-        (_, Some("run")) => run("storm", "storm run", &arguments[2..]),
-        _ => other_verbs(&arguments),
+        (Some(name @ ("mpiexec" | "mpirun")), _) => told(name, run(name, name, &arguments[1..])),
+        (_, Some("run")) => told("storm", run("storm", "storm run", &arguments[2..])),
+        _ => told("storm", other_verbs(&arguments)),
     };
     ExitCode::from(status)
 }
@@ -72,11 +72,7 @@ fn told(name: &str, result: Result<u8, Failure>) -> u8 {
     })
 }
 
-fn run(name: &str, called: &str, arguments: &[OsString]) -> u8 {
-    told(name, try_to_run(name, called, arguments))
-}
-
-fn try_to_run(name: &str, called: &str, arguments: &[OsString]) -> Result<u8, Failure> {
+fn run(name: &str, called: &str, arguments: &[OsString]) -> Result<u8, Failure> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let library_directory =
         installation::library_directory(std::env::var_os(LIBRARY_DIRECTORY)).map_err(Failure::usage)?;
@@ -102,7 +98,7 @@ fn try_to_run(name: &str, called: &str, arguments: &[OsString]) -> Result<u8, Fa
             };
             let job = requested.on_one_node(&host, alone).map_err(Failure::usage)?;
             let failed = |error: LaunchError| Failure::new(&error, error.status());
-            MachineManager::new().and_then(|machine| machine.run(&job, remark)).map_err(failed)?
+            node_manager::run(&job, remark).map_err(failed)?
         }
     };
     if let Some(message) = verdict.message() {
@@ -135,47 +131,32 @@ fn print_help(help: &clap::Error) -> u8 {
     0
 }
 
-fn other_verbs(arguments: &[OsString]) -> u8 {
+fn other_verbs(arguments: &[OsString]) -> Result<u8, Failure> {
     match Storm::try_parse_from(arguments).map(|storm| storm.command) {
-        Ok(Verb::Nodes { json }) => told("storm", nodes(json)),
-        Ok(Verb::Status { job }) => told("storm", status(JobId(job))),
-        Ok(Verb::Cluster { what }) => told("storm", cluster(what)),
+        Ok(Verb::Nodes { json }) => nodes(json),
+        Ok(Verb::Status { job }) => status(JobId(job)),
+        Ok(Verb::Cluster { what }) => cluster(what),
         Ok(Verb::Completions { shell }) => {
             let mut text = Vec::new();
             manual::completions(shell, &mut text);
-            print(&text)
+            Ok(print(&text))
         }
         Ok(Verb::Manpage) => {
             let mut text = Vec::new();
-            match manual::manual_page(&mut text) {
-                Ok(()) => print(&text),
-                Err(error) => {
-                    say("storm", &format!("cannot write the manual page: {error}"));
-                    STATUS_USAGE
-                }
-            }
+            manual::manual_page(&mut text)
+                .map_err(|error| Failure::usage(format!("cannot write the manual page: {error}")))?;
+            Ok(print(&text))
         }
         // Only reached through an option before the verb, which there are none of.
-        Ok(Verb::Run(_)) => {
-            say("storm", "write the options after \"run\"");
-            STATUS_USAGE
-        }
-        Err(error) => match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => print_help(&error),
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if arguments.get(1).is_some() => {
-                let verb = arguments[1].to_string_lossy();
-                say("storm", &format!("say what is meant; see storm {verb} --help"));
-                STATUS_USAGE
-            }
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                say("storm", "say what to do, as in: storm run -n 4 ./program; see storm --help");
-                STATUS_USAGE
-            }
-            _ => {
-                say("storm", &format!("{}; see storm --help", request::one_line(&error)));
-                STATUS_USAGE
-            }
-        },
+        Ok(Verb::Run(_)) => Err(Failure::usage("write the options after \"run\"")),
+        Err(error) => Err(Failure::usage(match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return Ok(print_help(&error)),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => match arguments.get(1) {
+                Some(verb) => format!("say what is meant; see storm {} --help", verb.to_string_lossy()),
+                None => "say what to do, as in: storm run -n 4 ./program; see storm --help".into(),
+            },
+            _ => format!("{}; see storm --help", request::one_line(&error)),
+        })),
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::cli::{self, LaterSection, NodeOptions, Run, Section};
 use crate::hostfile;
 use crate::spelling;
-use crate::value::{CrossMemory, MOST_RANKS};
+use crate::value::MOST_RANKS;
 use bcs_config::Config;
 use bcs_core::{JobId, Placement, SliceLength, TypeCheck};
-use bcs_protocol::storm::{Description, HostSlots, Mapping, Submission, Wish};
+use bcs_protocol::storm::{HostSlots, Mapping, Submission, Wish};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
@@ -14,7 +14,7 @@ use program_launcher::binding::Binding;
 use program_launcher::environment::COLLECTIVE;
 use program_launcher::job::MAX_RANKS_PER_NODE;
 use program_launcher::launch::Surroundings;
-use program_launcher::{Application, Job, NicSettings, Recording, StdinTo};
+use program_launcher::{Application, Description, Job, NicSettings, Recording, StdinTo};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,11 +35,8 @@ pub enum RequestError {
         called: String,
     },
     /// An option of the whole job stands after a ":".
-    #[error("{option} is for the whole job and stands before the first program")]
-    Misplaced {
-        /// Which.
-        option: String,
-    },
+    #[error("{0} is for the whole job and stands before the first program")]
+    Misplaced(String),
     /// Programs of one job want other algorithms of collectives.
     #[error(
         "{COLLECTIVE}: the programs want {one} and {other}, but all ranks have to use the same algorithms of collectives; use --collective before the first program"
@@ -90,14 +87,9 @@ pub enum RequestError {
         /// What is wrong.
         reason: String,
     },
-    /// Two programs of one job, or two spellings of one wish, want different nodes.
-    #[error(
-        "{option} is given twice, and differently: the programs of a job share its nodes, so give it once"
-    )]
-    Contradiction {
-        /// Which option.
-        option: &'static str,
-    },
+    /// Two programs of one job, or two spellings of one wish, want different nodes with this option.
+    #[error("{0} is given twice, and differently: the programs of a job share its nodes, so give it once")]
+    Contradiction(&'static str),
     /// None of the ranks that are to be recorded exists.
     #[error("--mmds {ranks}: the job has ranks 0 to {last}, of which that names none")]
     MmdsRanks {
@@ -165,7 +157,7 @@ impl Requested {
     pub fn on_cluster(self, config: &Config, surroundings: Surroundings) -> Submission {
         let mut job = self.job;
         job.nic.slice = self.slice.unwrap_or(config.slices.length);
-        Submission { job: Description::of(job), wish: self.wish, surroundings }
+        Submission { job: job.description, wish: self.wish, surroundings }
     }
 
     /// The job, if it can run on this machine alone, which is so because of `alone`.
@@ -241,18 +233,15 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
     {
         return Err(RequestError::StdinRank { rank: rank.0, last: ranks as u32 - 1 });
     }
-    let job = Job {
-        id: place.job,
-        run: place.run,
+    let description = Description {
         applications,
-        placement: Placement::one_node(ranks as u32),
         labels: options.label,
         stdin: options.stdin,
         timeout: options.timeout,
         nic: NicSettings {
             slice: options.slice.unwrap_or_default(),
             arithmetic: options.nic_arith,
-            cross_memory: options.cross_memory == CrossMemory::Auto,
+            cross_memory: options.cross_memory,
             core: options.nic_core,
             unexpected_bytes: options.unexpected_limit.0,
         },
@@ -261,6 +250,8 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
         recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
         library_directory: place.library_directory,
     };
+    let placement = Placement::one_node(ranks as u32);
+    let job = Job { id: place.job, run: place.run, placement, description };
     Ok(Requested { job, wish: nodes.wish(), is_local: options.local, slice: options.slice })
 }
 
@@ -353,7 +344,7 @@ fn agreed<T: PartialEq>(
     second: Option<T>,
 ) -> Result<Option<T>, RequestError> {
     match (&first, &second) {
-        (Some(one), Some(other)) if one != other => Err(RequestError::Contradiction { option }),
+        (Some(one), Some(other)) if one != other => Err(RequestError::Contradiction(option)),
         _ => Ok(first.or(second)),
     }
 }
@@ -413,7 +404,7 @@ fn misplaced(section: &[OsString]) -> Option<RequestError> {
                 || argument.get_short().is_some_and(|short| name.starts_with(short))
         })
     })?;
-    Some(RequestError::Misplaced { option: option.to_string_lossy().into_owned() })
+    Some(RequestError::Misplaced(option.to_string_lossy().into_owned()))
 }
 
 fn application(section: Section, default_ranks: u32, for_all: &[(OsString, OsString)]) -> Application {

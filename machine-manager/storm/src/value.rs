@@ -1,26 +1,14 @@
 //! What the values of options mean. Each function reads one, and says in a few words what it wants if
 //! it cannot.
 
-use crate::hostfile::{self, HostList};
-use bcs_core::type_check::NoTypeCheck;
 use bcs_core::units::UnitError;
-use bcs_core::{ByteCount, Rank, SliceLength, TypeCheck};
+use bcs_core::{ByteCount, Rank, SliceLength};
 use bcs_protocol::storm::LONGEST_TIMEOUT;
 use bcs_protocol::storm::Mapping;
 use nic_emu::arith::Arithmetic;
 use program_launcher::StdinTo;
-use program_launcher::binding::BindTo;
 use std::ffi::OsString;
 use std::time::Duration;
-
-/// The values of `--cross-memory`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrossMemory {
-    /// Where the kernel allows it.
-    Auto,
-    /// Never.
-    Off,
-}
 
 /// The most ranks of a job: its description has to fit into a message.
 pub const MOST_RANKS: u32 = 1 << 20;
@@ -40,11 +28,6 @@ pub fn ranks(text: &str) -> Result<u32, String> {
 /// A number of ranks on each node, or of nodes.
 pub fn count(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "give a number from 1, such as 2".into())
-}
-
-/// The hosts of `--host`.
-pub fn hosts(text: &str) -> Result<HostList, String> {
-    hostfile::list(text)
 }
 
 /// How ranks are dealt to nodes, as `--map-by` says it.
@@ -119,11 +102,6 @@ pub fn bytes(text: &str) -> Result<ByteCount, String> {
     text.parse().map_err(|error: UnitError| format!("{}; give {}", error.why, error.wanted))
 }
 
-/// What ranks are bound to.
-pub fn bind_to(text: &str) -> Result<BindTo, String> {
-    text.parse()
-}
-
 /// A core of the nodes that the job runs on, which look whether they have it.
 pub fn core(text: &str) -> Result<usize, String> {
     let highest = libc::CPU_SETSIZE - 1;
@@ -142,17 +120,12 @@ pub fn arithmetic(text: &str) -> Result<Arithmetic, String> {
 }
 
 /// Whether the kernel may copy messages from process to process.
-pub fn cross_memory(text: &str) -> Result<CrossMemory, String> {
+pub fn cross_memory(text: &str) -> Result<bool, String> {
     match text {
-        "auto" => Ok(CrossMemory::Auto),
-        "off" => Ok(CrossMemory::Off),
+        "auto" => Ok(true),
+        "off" => Ok(false),
         _ => Err("say auto or off".into()),
     }
-}
-
-/// What of the types of messages is compared.
-pub fn type_check(text: &str) -> Result<TypeCheck, NoTypeCheck> {
-    text.parse()
 }
 
 /// A variable with its value.

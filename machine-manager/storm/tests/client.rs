@@ -407,7 +407,7 @@ fn verdicts_and_remarks_are_told_as_on_one_node() {
     for (verdict, status, message) in [
         (failed(3, "c02", 7), 7, "storm: look at this\nstorm: rank 3 on c02 exited with code 7\n"),
         (
-            Verdict::Stuck { report: "deadlock: all wait\n  rank 0\n".into() },
+            Verdict::Stuck("deadlock: all wait\n  rank 0\n".into()),
             125,
             "storm: look at this\nstorm: deadlock: all wait\n  rank 0\n",
         ),

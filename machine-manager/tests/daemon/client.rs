@@ -2,9 +2,7 @@
 
 use super::cluster::{BOUND, Cluster};
 use bcs_core::JobId;
-use bcs_protocol::storm::{
-    ALPN, Description, HostSlots, NodeRow, NodeState, Reply, Request, Submission, Wish,
-};
+use bcs_protocol::storm::{ALPN, HostSlots, NodeRow, NodeState, Reply, Request, Submission, Wish};
 use bcs_stream as stream;
 use bcs_stream::{Receiver, SecureEnds};
 use program_launcher::launch::Surroundings;
@@ -139,7 +137,7 @@ pub fn shell(ranks: u32, script: &str, wish: Wish) -> Submission {
         directory: "/tmp".into(),
         umask: 0o022,
     };
-    Submission { job: Description::of(job), wish, surroundings }
+    Submission { job: job.description, wish, surroundings }
 }
 
 pub fn run(cluster: &Cluster, ranks: u32, wish: Wish) -> Client {

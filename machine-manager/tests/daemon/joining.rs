@@ -12,7 +12,7 @@ fn nodes_join_leave_and_come_back_and_users_see_who_is_up() {
     let cluster = Cluster::start("c[01-03]", PATIENT);
     let rows = nodes(&cluster);
     assert_eq!(rows.iter().map(|row| row.host.as_str()).collect::<Vec<_>>(), ["c01", "c02", "c03"]);
-    assert!(rows.iter().all(|row| matches!(row.state, NodeState::Down { .. }) && row.memory == 0));
+    assert!(rows.iter().all(|row| matches!(row.state, NodeState::Down(_)) && row.memory == 0));
 
     let first = Node::join(&cluster, "c01", Script::default());
     let third = Node::join(&cluster, "c03", Script::default());
@@ -24,7 +24,7 @@ fn nodes_join_leave_and_come_back_and_users_see_who_is_up() {
 
     drop(third);
     wait_until_up(&cluster, &["c01"]);
-    let NodeState::Down { reason } = nodes(&cluster)[2].state.clone() else { panic!("c03 is down") };
+    let NodeState::Down(reason) = nodes(&cluster)[2].state.clone() else { panic!("c03 is down") };
     assert!(reason.starts_with("has closed its connection") || reason.starts_with("is cut off"), "{reason}");
 
     let _second = Node::join(&cluster, "c02", Script::default());
@@ -66,7 +66,7 @@ fn a_node_that_falls_silent_is_found_dead_by_its_heartbeats_and_the_others_stay(
     wait_until(
         &cluster,
         "c01 is dead",
-        |rows| matches!(&rows[0].state, NodeState::Down { reason } if reason.contains("does not answer since")),
+        |rows| matches!(&rows[0].state, NodeState::Down(reason) if reason.contains("does not answer since")),
     );
 }
 

@@ -8,7 +8,7 @@ use bcs_credentials::Credential;
 use bcs_fabric::Fabric;
 use bcs_protocol::commit;
 use bcs_protocol::node::{FromNode, LaunchOrder, ToNode, VERSION};
-use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use bcs_quic::{NetworkId, QuicFabric, QuicOptions, QuicPort};
 use bcs_stream as stream;
 use bcs_stream::{Receiver, SecureEnds};
 use program_launcher::Verdict;
@@ -116,7 +116,7 @@ impl Node {
 
     pub fn refusal(&self) -> String {
         self.wait_for("a refusal", |seen| match seen {
-            Seen::Message(ToNode::Refused { reason }) => Some(reason),
+            Seen::Message(ToNode::Refused(reason)) => Some(reason),
             _ => None,
         })
     }
@@ -204,18 +204,13 @@ impl Life {
                 let listen = [127, 0, 0, 1].into();
                 let options = QuicOptions::new(NetworkId(network), self.credential.clone(), listen);
                 let port = QuicPort::bind(options)?;
-                let address = port.local_address().to_string();
+                let address = port.local_address();
                 self.port = Some((view, port));
                 vec![FromNode::Bound { view, address }]
             }
             ToNode::View { view, roster } => {
                 let (bound, port) = self.port.take().ok_or("not bound")?;
                 assert_eq!((bound, roster[0].name.as_str()), (view, "manager"));
-                let member = |member: program_launcher::launch::Member| Member {
-                    name: member.name,
-                    address: member.address.parse().unwrap(),
-                };
-                let roster: Vec<Member> = roster.into_iter().map(member).collect();
                 let ports: PortRange = PORTS.parse()?;
                 assert!(ports.ports().contains(&roster[0].address.port()), "{roster:?}");
                 let memory = SparseMemory::new(commit::MEMORY_BYTES);
@@ -232,7 +227,7 @@ impl Life {
             ToNode::Launch(order) if self.script.prepares => {
                 let job = order.job;
                 let notice = match order.network {
-                    Some(_) => Notice::Listening("127.0.0.1:9".into()),
+                    Some(_) => Notice::Listening(([127, 0, 0, 1], 9).into()),
                     None => {
                         self.jobs.insert(job, order.slot);
                         self.prepared(order.slot, job)?;

@@ -6,7 +6,7 @@ use mds::config::{Selection, SliceRange};
 use mds::emds::EmdsTable;
 use mds::trace::{self, Process, Run};
 use mds::{
-    Clock, EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MetricSet, MmdsConfig, Primitive,
+    EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MetricSet, MmdsConfig, Primitive,
     ProcessRecorder,
 };
 use mds_trace::{Node, write_emds};
@@ -25,7 +25,7 @@ fn record(dir: &Path) {
         ..MmdsConfig::default()
     };
     for rank in 0..2u32 {
-        let recorder = ProcessRecorder::new(&config, Clock::nanoseconds(), 0);
+        let recorder = ProcessRecorder::new(&config, 0);
         let mut now = 0;
         for step in 1..=10u64 {
             let mut call = |primitive, gap: u64, length: u64, bytes| {

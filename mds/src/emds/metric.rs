@@ -1,67 +1,120 @@
-//! The metrics of tables 5.1 and 5.2 by name, and sets of them.
+//! The metrics of tables 5.1 and 5.2: their names, sets of them, and one slice's record of them. Times in
+//! nanoseconds.
 
 use super::scope::Scope;
+use bcs_core::SliceIndex;
 use std::fmt;
 
+/// A record that an [`super::EmdsRing`] can hold.
+pub trait EmdsRecord {
+    /// Who records it.
+    const SCOPE: Scope;
+    /// Its metrics, in the order of [`values`](Self::values).
+    const METRICS: &'static [Metric];
+    /// The array that [`values`](Self::values) returns, one value per metric.
+    type Values: AsRef<[u64]>;
+
+    /// The slice it is about.
+    fn slice(&self) -> SliceIndex;
+    /// The values of its metrics.
+    fn values(&self) -> Self::Values;
+
+    /// Its metrics as a set.
+    const METRIC_SET: MetricSet = MetricSet::of(Self::METRICS);
+}
+
 macro_rules! metrics {
-    ($($variant:ident $name:literal $scope:ident $unit:literal $doc:literal)+) => {
+    ($(
+        $(#[$about:meta])+
+        $record:ident $scope:ident { $($variant:ident $field:ident $name:literal $unit:literal $doc:literal)+ }
+    )+) => {
         /// A metric of EMDS (paper, tables 5.1 and 5.2; UMTS and UBTS are not in them).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Metric {
-            $(#[doc = concat!($name, ": ", $doc)] $variant,)+
+            $($(#[doc = concat!($name, ": ", $doc)] $variant,)+)+
         }
 
         impl Metric {
             /// Every metric; the local ones, then the global ones.
-            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+            pub const ALL: &[Self] = &[$($(Self::$variant,)+)+];
 
             /// The metric's name in the paper.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
+                match self { $($(Self::$variant => $name,)+)+ }
             }
 
             /// What it means, in a line.
             pub const fn meaning(self) -> &'static str {
-                match self { $(Self::$variant => $doc,)+ }
+                match self { $($(Self::$variant => $doc,)+)+ }
             }
 
             /// The unit of its values: `ns`, or empty for a count.
             pub const fn unit(self) -> &'static str {
-                match self { $(Self::$variant => $unit,)+ }
+                match self { $($(Self::$variant => $unit,)+)+ }
             }
 
             /// Whether it is recorded on every node or once for all.
             pub const fn scope(self) -> Scope {
-                match self { $(Self::$variant => Scope::$scope,)+ }
+                match self { $($(Self::$variant)|+ => Scope::$scope,)+ }
             }
         }
+
+        $(
+            $(#[$about])+
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+            pub struct $record {
+                /// The slice.
+                pub slice: SliceIndex,
+                $(#[doc = concat!($name, ": ", $doc)] pub $field: u64,)+
+            }
+
+            impl EmdsRecord for $record {
+                const SCOPE: Scope = Scope::$scope;
+                const METRICS: &'static [Metric] = &[$(Metric::$variant,)+];
+                type Values = [u64; Self::METRICS.len()];
+
+                fn slice(&self) -> SliceIndex {
+                    self.slice
+                }
+
+                fn values(&self) -> Self::Values {
+                    [$(self.$field,)+]
+                }
+            }
+        )+
     };
 }
 
-// The order is that of the words in a record of the ring: see `record.rs`.
+// The order is that of the words in a record of the ring.
 metrics! {
-    Letts    "LETTS"    Local  "ns" "time since the previous slice began on the node"
-    Ltdem    "LTDEM"    Local  "ns" "time of the descriptor exchange microphase on the node"
-    Ltmsm    "LTMSM"    Local  "ns" "time of the message scheduling microphase on the node"
-    Ltp2p    "LTP2P"    Local  "ns" "time of the point-to-point microphase on the node (routine DH)"
-    Ltbbm    "LTBBM"    Local  "ns" "time of the broadcast and barrier microphase on the node (routine CH)"
-    Ltrm     "LTRM"     Local  "ns" "time of the reduce microphase on the node (routine RH)"
-    Ltts     "LTTS"     Local  "ns" "time to complete the slice on the node"
-    Np2pdem  "NP2PDEM"  Local  ""   "point-to-point descriptors processed in descriptor exchange"
-    Np2pmsm  "NP2PMSM"  Local  ""   "point-to-point operations scheduled in message scheduling"
-    Ncolldem "NCOLLDEM" Local  ""   "collective descriptors processed in descriptor exchange"
-    Ncollmsm "NCOLLMSM" Local  ""   "collective operations scheduled in message scheduling"
-    Bpts     "BPTS"     Local  ""   "processes of the node blocked during the slice"
-    Umts     "UMTS"     Local  ""   "messages without a receive in the pools of the node's processes"
-    Ubts     "UBTS"     Local  ""   "bytes that these take up"
-    Getts    "GETTS"    Global "ns" "time since the previous slice began, at the strobe sender"
-    Gtdem    "GTDEM"    Global "ns" "time until descriptor exchange was over on all nodes"
-    Gtmsm    "GTMSM"    Global "ns" "time until message scheduling was over on all nodes"
-    Gtts     "GTTS"     Global "ns" "time until the slice was complete on all nodes"
-    Usrts    "USRTS"    Global ""   "unsuccessful synchronisation retries before the slice was over"
-    Usrdem   "USRDEM"   Global ""   "unsuccessful synchronisation retries before descriptor exchange was over"
-    Usrmsm   "USRMSM"   Global ""   "unsuccessful synchronisation retries before message scheduling was over"
+    /// What one node did in one slice, gathered by its Strobe Receiver (paper, table 5.2).
+    LocalRecord Local {
+        Letts    letts_ns "LETTS"    "ns" "time since the previous slice began on the node"
+        Ltdem    ltdem_ns "LTDEM"    "ns" "time of the descriptor exchange microphase on the node"
+        Ltmsm    ltmsm_ns "LTMSM"    "ns" "time of the message scheduling microphase on the node"
+        Ltp2p    ltp2p_ns "LTP2P"    "ns" "time of the point-to-point microphase on the node (routine DH)"
+        Ltbbm    ltbbm_ns "LTBBM"    "ns" "time of the broadcast and barrier microphase on the node (routine CH)"
+        Ltrm     ltrm_ns  "LTRM"     "ns" "time of the reduce microphase on the node (routine RH)"
+        Ltts     ltts_ns  "LTTS"     "ns" "time to complete the slice on the node"
+        Np2pdem  np2pdem  "NP2PDEM"  ""   "point-to-point descriptors processed in descriptor exchange"
+        Np2pmsm  np2pmsm  "NP2PMSM"  ""   "point-to-point operations scheduled in message scheduling"
+        Ncolldem ncolldem "NCOLLDEM" ""   "collective descriptors processed in descriptor exchange"
+        Ncollmsm ncollmsm "NCOLLMSM" ""   "collective operations scheduled in message scheduling"
+        Bpts     bpts     "BPTS"     ""   "processes of the node blocked during the slice"
+        Umts     umts     "UMTS"     ""   "messages without a receive in the pools of the node's processes"
+        Ubts     ubts     "UBTS"     ""   "bytes that these take up"
+    }
+    /// What the Strobe Sender saw of one slice (paper, table 5.1).
+    GlobalRecord Global {
+        Getts    getts_ns "GETTS"    "ns" "time since the previous slice began, at the strobe sender"
+        Gtdem    gtdem_ns "GTDEM"    "ns" "time until descriptor exchange was over on all nodes"
+        Gtmsm    gtmsm_ns "GTMSM"    "ns" "time until message scheduling was over on all nodes"
+        Gtts     gtts_ns  "GTTS"     "ns" "time until the slice was complete on all nodes"
+        Usrts    usrts    "USRTS"    ""   "unsuccessful synchronisation retries before the slice was over"
+        Usrdem   usrdem   "USRDEM"   ""   "unsuccessful synchronisation retries before descriptor exchange was over"
+        Usrmsm   usrmsm   "USRMSM"   ""   "unsuccessful synchronisation retries before message scheduling was over"
+    }
 }
 
 impl Metric {

@@ -18,13 +18,11 @@
 //! ```
 
 mod metric;
-mod record;
 mod ring;
 mod scope;
 mod table;
 
-pub use metric::{Metric, MetricSet};
-pub use record::{EmdsRecord, GlobalRecord, LocalRecord};
+pub use metric::{EmdsRecord, GlobalRecord, LocalRecord, Metric, MetricSet};
 pub use ring::{EmdsRing, RingError};
 pub use scope::Scope;
 pub use table::EmdsTable;

@@ -19,8 +19,7 @@
 //! ranks of the job can write to this memory too, so nothing read from it is an index before it is checked;
 //! the worst that a stray rank does is to spoil its own job's trace.
 
-use super::metric::MetricSet;
-use super::record::EmdsRecord;
+use super::metric::{EmdsRecord, MetricSet};
 use super::scope::Scope;
 use super::table::EmdsTable;
 use crate::config::{EmdsConfig, SliceRange};
@@ -56,11 +55,8 @@ pub enum RingError {
         needed: usize,
     },
     /// The memory was never formatted, by this version at least.
-    #[error("EMDS ring: word 0 is {found:#018x}, not the mark of a ring; format the memory first")]
-    NotARing {
-        /// What word 0 holds.
-        found: u64,
-    },
+    #[error("EMDS ring: word 0 is {0:#018x}, not the mark of a ring; format the memory first")]
+    NotARing(u64),
     /// A ring of the other scope.
     #[error("EMDS ring: the ring holds records of scope {found}, not {expected:?}")]
     OtherScope {
@@ -154,7 +150,7 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
         }
         let mark = words[0].load(Acquire);
         if mark != MARK {
-            return Err(RingError::NotARing { found: mark });
+            return Err(RingError::NotARing(mark));
         }
         let get = |word: usize| words[word].load(Relaxed);
         if get(SCOPE) != R::SCOPE as u64 {

@@ -1,9 +1,9 @@
 //! MMDS, the Main MDS (paper, §5.1): statistics of one process, recorded inside the MPI library.
 //!
 //! ```
-//! use mds::{Clock, MmdsConfig, Primitive, ProcessRecorder};
+//! use mds::{MmdsConfig, Primitive, ProcessRecorder};
 //!
-//! let process = ProcessRecorder::new(&MmdsConfig::default(), Clock::nanoseconds(), 1_000);
+//! let process = ProcessRecorder::new(&MmdsConfig::default(), 1_000);
 //! let recorder = process.main();
 //! let entry = recorder.enter(Primitive::Send, 5_000);
 //! recorder.leave(entry, 7_000, 4096);
@@ -13,14 +13,12 @@
 //! assert_eq!(report.computation.total + report.communication.total, report.run_time);
 //! ```
 
-mod clock;
 mod distribution;
 mod primitive;
 mod process;
 mod recorder;
 mod report;
 
-pub use clock::Clock;
 pub use distribution::{Bucket, Distribution, Resolution};
 pub use primitive::Primitive;
 pub use process::ProcessRecorder;

@@ -6,9 +6,8 @@
 //! thread of MPI_Init uses [`ProcessRecorder::main`] throughout; another thread attaches at its first call,
 //! keeps its recorder in thread-local storage, and detaches when it ends.
 
-use super::clock::Clock;
 use super::recorder::Recorder;
-use super::report::{CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport};
+use super::report::{CallReport, IntervalReport, ProcessReport, UnexpectedReport};
 use crate::config::MmdsConfig;
 use crate::mmds::Primitive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct ProcessRecorder {
     config: MmdsConfig,
-    clock: Clock,
     main: Recorder,
     others: Mutex<Others>,
 }
@@ -31,12 +29,11 @@ struct Others {
 }
 
 impl ProcessRecorder {
-    /// Starts recording at tick `now`, which is best the entry of `MPI_Init`. All memory is allocated here
+    /// Starts recording at `now`, which is best the entry of `MPI_Init`. All memory is allocated here
     /// (and in [`attach_thread`](Self::attach_thread)).
-    pub fn new(config: &MmdsConfig, clock: Clock, now: u64) -> Self {
+    pub fn new(config: &MmdsConfig, now: u64) -> Self {
         Self {
             config: config.clone(),
-            clock,
             main: Recorder::new(config, now),
             others: Mutex::new(Others::default()),
         }
@@ -48,7 +45,7 @@ impl ProcessRecorder {
         &self.main
     }
 
-    /// A recorder for another thread, which calls MPI for the first time at tick `now`.
+    /// A recorder for another thread, which calls MPI for the first time at `now`.
     pub fn attach_thread(&self, now: u64) -> Arc<Recorder> {
         let recorder = Arc::new(Recorder::new(&self.config, now));
         let mut others = self.lock();
@@ -57,7 +54,7 @@ impl ProcessRecorder {
         recorder
     }
 
-    /// The thread of `recorder` ends at tick `now`; its figures are kept, its memory is not.
+    /// The thread of `recorder` ends at `now`; its figures are kept, its memory is not.
     pub fn detach_thread(&self, recorder: &Arc<Recorder>, now: u64) {
         let mut others = self.lock();
         if let Some(i) = others.attached.iter().position(|r| Arc::ptr_eq(r, recorder)) {
@@ -67,7 +64,7 @@ impl ProcessRecorder {
         }
     }
 
-    /// Recording ends at tick `now`, best the return of `MPI_Finalize`; later calls are counted, but their
+    /// Recording ends at `now`, best the return of `MPI_Finalize`; later calls are counted, but their
     /// time is not.
     pub fn stop(&self, now: u64) {
         self.main.stop(now);
@@ -76,7 +73,7 @@ impl ProcessRecorder {
         }
     }
 
-    /// The figures so far in nanoseconds, over all threads; `unexpected` and `collectives` are for
+    /// The figures so far, over all threads; `unexpected` and `collectives` are for
     /// the caller to fill in, who knows the NIC and the MPI library. Complete after [`stop`](Self::stop).
     pub fn report(&self) -> ProcessReport {
         let others = self.lock();
@@ -85,21 +82,18 @@ impl ProcessRecorder {
         for recorder in others.attached.iter().map(Arc::as_ref).chain(others.ended.as_deref()) {
             sum.add(recorder);
         }
-        let clock = self.clock;
         let calls = Primitive::ALL.iter().enumerate().filter_map(|(i, p)| {
-            let latency = sum.latency[i].as_ref().map(|d| DistributionReport::of_time(d, clock));
-            let size = sum.size[i].as_ref().map(DistributionReport::of_values);
-            CallReport::new(*p, &sum.calls[i], clock, latency, size)
+            CallReport::new(*p, &sum.calls[i], sum.latency[i].as_ref(), sum.size[i].as_ref())
         });
         ProcessReport {
             threads: 1 + others.count,
-            run_time: clock.to_nanoseconds(self.main.elapsed()),
-            thread_time: clock.to_nanoseconds(sum.elapsed()),
+            run_time: self.main.elapsed(),
+            thread_time: sum.elapsed(),
             unexpected: UnexpectedReport::default(),
             collectives: Vec::new(),
             unfinished: self.main.unfinished().map(|p| p.name().to_owned()),
-            computation: IntervalReport::new(&sum.computation, &sum.computation_distribution, clock),
-            communication: IntervalReport::new(&sum.communication, &sum.communication_distribution, clock),
+            computation: IntervalReport::new(&sum.computation, &sum.computation_distribution),
+            communication: IntervalReport::new(&sum.communication, &sum.communication_distribution),
             calls: calls.collect(),
         }
     }

@@ -1,9 +1,9 @@
 //! The recorder of one thread's MPI calls (paper, §5.1.1, figure 5.1).
 //!
 //! Invariant: the intervals of computation and of communication alternate and touch, so their sum is the time
-//! from start to stop, to the tick, whatever times the caller passes: `mark` is the end of the last interval,
-//! every interval begins at `mark` and moves it, and a time before `mark` (a counter that differs between
-//! cores) counts as `mark`.
+//! from start to stop, to the nanosecond, whatever times the caller passes: `mark` is the end of the last
+//! interval, every interval begins at `mark` and moves it, and a time before `mark` (a counter that differs
+//! between cores) counts as `mark`.
 //!
 //! One thread writes, with plain loads and stores (relaxed atomics); the thread that dumps reads. No
 //! allocation after construction, no lock, no clock.
@@ -52,15 +52,22 @@ impl Tally {
     }
 
     #[inline]
-    fn record(&self, ticks: u64) {
+    fn record(&self, ns: u64) {
         self.count.store(self.count.load(Relaxed) + 1, Relaxed);
-        self.total.store(self.total.load(Relaxed).wrapping_add(ticks), Relaxed);
-        if ticks < self.min.load(Relaxed) {
-            self.min.store(ticks, Relaxed);
+        self.total.store(self.total.load(Relaxed).wrapping_add(ns), Relaxed);
+        if ns < self.min.load(Relaxed) {
+            self.min.store(ns, Relaxed);
         }
-        if ticks > self.max.load(Relaxed) {
-            self.max.store(ticks, Relaxed);
+        if ns > self.max.load(Relaxed) {
+            self.max.store(ns, Relaxed);
         }
+    }
+
+    /// Count, shortest (0 when there is none), longest and sum.
+    pub(super) fn figures(&self) -> [u64; 4] {
+        let [count, min, max, total] =
+            [&self.count, &self.min, &self.max, &self.total].map(|f| f.load(Relaxed));
+        [count, if count == 0 { 0 } else { min }, max, total]
     }
 
     fn add(&self, other: &Self) {
@@ -112,16 +119,16 @@ impl Recorder {
             communication_distribution: Distribution::new(config.latency_resolution),
             calls: std::array::from_fn(|_| Tally::new()),
             latency: std::array::from_fn(|i| {
-                when(config.latency.contains(Primitive::ALL[i]), config.latency_resolution)
+                when(config.latency.contains(&Primitive::ALL[i]), config.latency_resolution)
             }),
             size: std::array::from_fn(|i| {
                 let p = Primitive::ALL[i];
-                when(p.is_sized() && config.size.contains(p), config.size_resolution)
+                when(p.is_sized() && config.size.contains(&p), config.size_resolution)
             }),
         }
     }
 
-    /// The program calls `primitive` at tick `now`.
+    /// The program calls `primitive` at `now`.
     ///
     /// A call inside a call (a primitive that is made of others) is part of the outer one and not counted.
     #[inline]
@@ -136,7 +143,7 @@ impl Recorder {
         Entry { started: now, primitive, outermost }
     }
 
-    /// The call of `entry` returns at tick `now`, having moved `bytes` (ignored where
+    /// The call of `entry` returns at `now`, having moved `bytes` (ignored where
     /// [`Primitive::is_sized`] says no).
     #[inline]
     pub fn leave(&self, entry: Entry, now: u64, bytes: u64) {
@@ -144,12 +151,12 @@ impl Recorder {
         if !entry.outermost {
             return;
         }
-        let ticks = now.saturating_sub(entry.started);
+        let ns = now.saturating_sub(entry.started);
         let index = entry.primitive.index();
         let call = &self.calls[index];
-        call.record(ticks);
+        call.record(ns);
         if let Some(latency) = &self.latency[index] {
-            latency.record(ticks);
+            latency.record(ns);
         }
         if entry.primitive.is_sized() {
             call.bytes.store(call.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
@@ -163,7 +170,7 @@ impl Recorder {
         }
     }
 
-    /// Recording ends at tick `now`: what remains since the last interval is computation, or communication if
+    /// Recording ends at `now`: what remains since the last interval is computation, or communication if
     /// a blocking call is under way (a job that is aborted). The second and later calls do nothing.
     pub fn stop(&self, now: u64) {
         if self.stopped.load(Relaxed) != 0 {
@@ -212,7 +219,7 @@ impl Recorder {
     }
 
     /// Computation lasted from `mark` to `now`. No time is no interval: two blocking calls in a row, within
-    /// one tick, have no computation between them.
+    /// one nanosecond, have no computation between them.
     #[inline]
     fn end_computation(&self, now: u64) {
         let mark = self.mark.load(Relaxed);
@@ -227,9 +234,9 @@ impl Recorder {
     #[inline]
     fn end_communication(&self, now: u64) {
         let mark = self.mark.load(Relaxed);
-        let ticks = now.saturating_sub(mark);
-        self.communication.record(ticks);
-        self.communication_distribution.record(ticks);
-        self.mark.store(mark + ticks, Relaxed);
+        let ns = now.saturating_sub(mark);
+        self.communication.record(ns);
+        self.communication_distribution.record(ns);
+        self.mark.store(mark + ns, Relaxed);
     }
 }

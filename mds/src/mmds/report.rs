@@ -1,6 +1,5 @@
 //! What MMDS found about one process, in nanoseconds: the body of an MMDS file.
 
-use super::clock::Clock;
 use super::distribution::Distribution;
 use super::primitive::Primitive;
 use super::recorder::Tally;
@@ -118,17 +117,8 @@ pub struct DistributionReport {
 }
 
 impl DistributionReport {
-    pub(super) fn of_time(distribution: &Distribution, clock: Clock) -> Self {
-        let ns = |ticks| clock.to_nanoseconds(ticks);
-        Self::collect(distribution, ns)
-    }
-
-    pub(super) fn of_values(distribution: &Distribution) -> Self {
-        Self::collect(distribution, |v| v)
-    }
-
-    fn collect(distribution: &Distribution, convert: impl Fn(u64) -> u64) -> Self {
-        let buckets = distribution.buckets().map(|b| [convert(b.low), convert(b.high), b.count]).collect();
+    fn new(distribution: &Distribution) -> Self {
+        let buckets = distribution.buckets().map(|b| [b.low, b.high, b.count]).collect();
         Self { digits: distribution.resolution().digits(), buckets }
     }
 
@@ -139,15 +129,9 @@ impl DistributionReport {
 }
 
 impl IntervalReport {
-    pub(super) fn new(tally: &Tally, distribution: &Distribution, clock: Clock) -> Self {
-        let count = tally.count.load(Relaxed);
-        Self {
-            count,
-            min: if count == 0 { 0 } else { clock.to_nanoseconds(tally.min.load(Relaxed)) },
-            max: clock.to_nanoseconds(tally.max.load(Relaxed)),
-            total: clock.to_nanoseconds(tally.total.load(Relaxed)),
-            distribution: DistributionReport::of_time(distribution, clock),
-        }
+    pub(super) fn new(tally: &Tally, distribution: &Distribution) -> Self {
+        let [count, min, max, total] = tally.figures();
+        Self { count, min, max, total, distribution: DistributionReport::new(distribution) }
     }
 }
 
@@ -156,20 +140,19 @@ impl CallReport {
     pub(super) fn new(
         primitive: Primitive,
         tally: &Tally,
-        clock: Clock,
-        latency: Option<DistributionReport>,
-        size: Option<DistributionReport>,
+        latency: Option<&Distribution>,
+        size: Option<&Distribution>,
     ) -> Option<Self> {
-        let count = tally.count.load(Relaxed);
+        let [count, min, max, total] = tally.figures();
         (count > 0).then(|| Self {
             name: primitive.name().to_owned(),
             count,
-            min: clock.to_nanoseconds(tally.min.load(Relaxed)),
-            max: clock.to_nanoseconds(tally.max.load(Relaxed)),
-            total: clock.to_nanoseconds(tally.total.load(Relaxed)),
+            min,
+            max,
+            total,
             bytes: primitive.is_sized().then(|| tally.bytes.load(Relaxed)),
-            latency,
-            size,
+            latency: latency.map(DistributionReport::new),
+            size: size.map(DistributionReport::new),
         })
     }
 }

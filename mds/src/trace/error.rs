@@ -15,11 +15,8 @@ pub enum TraceError {
         source: io::Error,
     },
     /// The directory holds no trace file.
-    #[error("{} holds no trace; record one with `storm run --mmds --emds --trace-dir {}`", dir.display(), dir.display())]
-    Empty {
-        /// The directory.
-        dir: PathBuf,
-    },
+    #[error("{} holds no trace; record one with `storm run --mmds --emds --trace-dir {}`", .0.display(), .0.display())]
+    Empty(PathBuf),
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {

@@ -1,7 +1,6 @@
 //! Where trace files are, and how one gets there: beside its place first, then renamed into it.
 
 use super::error::TraceError;
-use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -46,16 +45,22 @@ impl FileKind {
 
 /// The trace files of `dir`, by name.
 pub fn list(dir: &Path) -> Result<Vec<(PathBuf, FileKind)>, TraceError> {
-    let error = |source| TraceError::Directory { dir: dir.to_owned(), source };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(error)? {
-        let entry = entry.map_err(error)?;
-        if let Some(kind) = entry.file_name().to_str().and_then(FileKind::of) {
-            files.push((entry.path(), kind));
+    let of = |(path, name): (PathBuf, String)| Some((path, FileKind::of(&name)?));
+    Ok(entries(dir)?.into_iter().filter_map(of).collect())
+}
+
+/// What is in `dir` under names that are text, by name.
+fn entries(dir: &Path) -> Result<Vec<(PathBuf, String)>, TraceError> {
+    let read = || {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            found.extend(entry.file_name().into_string().ok().map(|name| (entry.path(), name)));
         }
-    }
-    files.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(files)
+        found.sort();
+        Ok(found)
+    };
+    read().map_err(|source| TraceError::Directory { dir: dir.to_owned(), source })
 }
 
 /// Writes a file at `path` in one step: a reader, or a run that is killed, never meets half a file. `fill`
@@ -85,15 +90,10 @@ pub fn write_file(
 
 /// Removes what earlier runs left in `dir`: trace files, and the beginnings of ones whose writer was killed.
 pub fn clear(dir: &Path) -> Result<(), TraceError> {
-    let error = |source| TraceError::Directory { dir: dir.to_owned(), source };
-    for entry in std::fs::read_dir(dir).map_err(error)? {
-        let entry = entry.map_err(error)?;
-        let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| {
-            FileKind::of(name).is_some() || (name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1))
-        });
-        if ours {
-            std::fs::remove_file(entry.path()).map_err(|e| TraceError::write(&entry.path(), e))?;
+    let is_partial = |name: &str| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
+    for (path, name) in entries(dir)? {
+        if FileKind::of(&name).is_some() || is_partial(&name) {
+            std::fs::remove_file(&path).map_err(|e| TraceError::write(&path, e))?;
         }
     }
     Ok(())
@@ -108,7 +108,7 @@ pub fn check_writable(dir: &Path) -> Result<(), TraceError> {
 struct Temporary {
     path: PathBuf,
     file: File,
-    is_renamed: Cell<bool>,
+    is_renamed: bool,
 }
 
 impl Temporary {
@@ -119,7 +119,7 @@ impl Temporary {
             let number = MADE.fetch_add(1, Relaxed);
             let path = dir.join(format!("{}{}-{number}{}", PARTIAL.0, std::process::id(), PARTIAL.1));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { path, file, is_renamed: Cell::new(false) }),
+                Ok(file) => return Ok(Self { path, file, is_renamed: false }),
                 // Another process of that number, on another host or long ago, has left one.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -128,17 +128,17 @@ impl Temporary {
     }
 
     /// Renames it.
-    fn persist(self, to: &Path) -> io::Result<()> {
+    fn persist(mut self, to: &Path) -> io::Result<()> {
         std::fs::rename(&self.path, to)?;
         // The name may be another process's by now, on another host.
-        self.is_renamed.set(true);
+        self.is_renamed = true;
         Ok(())
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.is_renamed.get() {
+        if !self.is_renamed {
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -95,42 +95,36 @@ impl EmdsFile {
     }
 
     pub(super) fn decode(path: &Path, bytes: &[u8]) -> Result<Self, TraceError> {
-        Self::parse(bytes).map_err(|refusal| match refusal {
-            Refusal::Damaged(reason) => TraceError::corrupt(path, reason),
-            Refusal::Version(found) => {
-                TraceError::Version { path: path.to_owned(), found: u64::from(found), known: FORMAT_VERSION }
-            }
-        })
-    }
-
-    fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let mut input = bytes;
-        let truncated = || Refusal::Damaged(format!("it is truncated after {} bytes", bytes.len()));
+        let damaged = |reason: String| TraceError::corrupt(path, reason);
+        let truncated = || damaged(format!("it is truncated after {} bytes", bytes.len()));
         if !input.starts_with(&MAGIC[..input.len().min(MAGIC.len())]) {
-            return Err(Refusal::Damaged("it does not begin like an EMDS file".to_owned()));
+            return Err(damaged("it does not begin like an EMDS file".to_owned()));
         }
         take::<8>(&mut input).ok_or_else(truncated)?;
         let version = u32::from_le_bytes(take(&mut input).ok_or_else(truncated)?);
         if version != FORMAT_VERSION {
-            return Err(Refusal::Version(version));
+            let (path, found) = (path.to_owned(), u64::from(version));
+            return Err(TraceError::Version { path, found, known: FORMAT_VERSION });
         }
         let header_length = u32::from_le_bytes(take(&mut input).ok_or_else(truncated)?) as usize;
         let length = u64::from_le_bytes(take(&mut input).ok_or_else(truncated)?);
         if length != bytes.len() as u64 {
             let what = if length > bytes.len() as u64 { "truncated" } else { "too long" };
-            return Err(Refusal::Damaged(format!("it is {what}: {} bytes of {length}", bytes.len())));
+            return Err(damaged(format!("it is {what}: {} bytes of {length}", bytes.len())));
         }
         let (body, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or_else(truncated)?;
         if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
-            return Err(Refusal::Damaged("its checksum does not fit its contents".to_owned()));
+            return Err(damaged("its checksum does not fit its contents".to_owned()));
         }
         let header = body.get(FIXED_BYTES..).and_then(|b| b.get(..header_length)).ok_or_else(truncated)?;
         let header: Header = serde_json::from_slice(header)
-            .map_err(|e| Refusal::Damaged(format!("its header is not the JSON of an EMDS file ({e})")))?;
+            .map_err(|e| damaged(format!("its header is not the JSON of an EMDS file ({e})")))?;
         let mut words = &body[FIXED_BYTES + header_length..];
-        let tables = header.tables.iter().map(|t| t.read(&mut words)).collect::<Result<_, _>>()?;
+        let tables = header.tables.iter().map(|t| t.read(&mut words));
+        let tables = tables.collect::<Result<_, _>>().map_err(damaged)?;
         if !words.is_empty() {
-            return Err(Refusal::Damaged(format!("{} bytes follow its last column", words.len())));
+            return Err(damaged(format!("{} bytes follow its last column", words.len())));
         }
         Ok(Self { run: header.run, node: header.node, tables })
     }
@@ -138,43 +132,36 @@ impl EmdsFile {
 
 impl TableHeader {
     /// Takes the columns of the table from the front of `words`.
-    fn read(&self, words: &mut &[u8]) -> Result<EmdsTable, Refusal> {
+    fn read(&self, words: &mut &[u8]) -> Result<EmdsTable, String> {
         if self.first > self.last || self.step == 0 {
             let range = format!("{}:{}:{}", self.first, self.last, self.step);
-            return Err(Refusal::Damaged(format!("its slices are {range}, which is no range")));
+            return Err(format!("its slices are {range}, which is no range"));
         }
         let mut column = || {
             let bytes = usize::try_from(self.rows).ok().and_then(|rows| rows.checked_mul(8));
-            let (column, rest) = bytes.and_then(|n| words.split_at_checked(n)).ok_or_else(|| {
-                Refusal::Damaged(format!("a column of {} rows does not fit into it", self.rows))
-            })?;
+            let (column, rest) = bytes
+                .and_then(|n| words.split_at_checked(n))
+                .ok_or_else(|| format!("a column of {} rows does not fit into it", self.rows))?;
             *words = rest;
             let (column, _) = column.as_chunks::<8>();
-            Ok(column.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>())
+            Ok::<Vec<u64>, String>(column.iter().map(|word| u64::from_le_bytes(*word)).collect())
         };
         let Some((SLICE_COLUMN, metrics)) = self.columns.split_first().map(|(s, m)| (s.as_str(), m)) else {
-            return Err(Refusal::Damaged(format!("a table does not begin with the column {SLICE_COLUMN:?}")));
+            return Err(format!("a table does not begin with the column {SLICE_COLUMN:?}"));
         };
         let slices = column()?;
         let columns = metrics.iter().map(|name| {
             let metric = Metric::ALL.iter().copied().find(|m| m.column() == *name && m.scope() == self.scope);
-            let metric = metric.ok_or_else(|| {
-                Refusal::Damaged(format!("column {name:?} is no metric of scope {:?}", self.scope))
-            })?;
+            let metric =
+                metric.ok_or_else(|| format!("column {name:?} is no metric of scope {:?}", self.scope))?;
             Ok((metric, column()?))
         });
-        let columns = columns.collect::<Result<_, _>>()?;
+        let columns = columns.collect::<Result<_, String>>()?;
         let range =
             SliceRange { first: SliceIndex(self.first), last: SliceIndex(self.last), step: self.step };
         let (overflowed, last_slice) = (self.overflowed, self.last_slice);
         Ok(EmdsTable { scope: self.scope, range, slices, columns, overflowed, last_slice })
     }
-}
-
-/// Why bytes are no EMDS file.
-enum Refusal {
-    Damaged(String),
-    Version(u32),
 }
 
 /// The next `N` bytes of `input`, taken from its front.

@@ -96,7 +96,7 @@ impl Trace {
             }
         }
         let Some((_, run)) = first else {
-            return Err(TraceError::Empty { dir: dir.to_owned() });
+            return Err(TraceError::Empty(dir.to_owned()));
         };
         mmds.sort_by_key(|f| f.process.rank);
         emds.sort_by_key(|f| f.node.node);

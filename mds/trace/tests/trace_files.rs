@@ -6,8 +6,8 @@ use mds::emds::EmdsTable;
 use mds::mmds::ProcessReport;
 use mds::trace::{self, FORMAT_VERSION, Process, Run};
 use mds::{
-    Clock, EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MmdsConfig, Primitive,
-    ProcessRecorder, TraceError,
+    EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MmdsConfig, Primitive, ProcessRecorder,
+    TraceError,
 };
 use mds_trace::{Node, Trace, prepare, write_emds};
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ fn report(seed: u64) -> ProcessReport {
         size: [Primitive::Send].into_iter().collect(),
         ..MmdsConfig::default()
     };
-    let process = ProcessRecorder::new(&config, Clock::nanoseconds(), seed);
+    let process = ProcessRecorder::new(&config, seed);
     for i in 0..20 {
         let now = seed + 1 + i * 1000;
         let primitive = Primitive::ALL[((seed + i) % 7 + 3) as usize];
@@ -134,7 +134,7 @@ fn preparing_a_directory_removes_earlier_traces_and_nothing_else() {
 fn a_trace_that_is_not_there_is_said_so() {
     let dir = TempDir::new().unwrap();
     assert!(matches!(Trace::read(&dir.path().join("missing")), Err(TraceError::Directory { .. })));
-    assert!(matches!(Trace::read(dir.path()), Err(TraceError::Empty { .. })));
+    assert!(matches!(Trace::read(dir.path()), Err(TraceError::Empty(_))));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn the_configuration_says_where_a_trace_goes() {
     let value = dir.path().to_str().unwrap().to_owned();
     let config = MdsConfig::from_lookup(|name| (name == "BCS_TRACE_DIR").then(|| value.clone())).unwrap();
     prepare(&config.trace_dir).unwrap();
-    assert!(matches!(Trace::read(&config.trace_dir), Err(TraceError::Empty { .. })));
+    assert!(matches!(Trace::read(&config.trace_dir), Err(TraceError::Empty(_))));
 }
 
 proptest! {

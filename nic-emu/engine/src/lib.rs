@@ -11,14 +11,16 @@
 //! |---|---|
 //! | [`threads`] | SS, SR, BS, BR, DH, CH, RH: the NIC threads, and the NIC processor that runs them |
 //! | [`memory`] | NIC memory: its layout, and what lies in it |
-//! | [`matching`] | which receive takes which message; reports of calls that do not fit, and of hangs |
+//! | [`matching`] | which receive takes which message; reports of calls that do not fit |
 //! | [`channel`] | how the bytes of a message move |
 //! | [`arithmetic`] | how operands are combined, and in which order |
 //! | [`policy`] | all thresholds and polling priorities |
 //! | [`global`] | what several nodes add: global slices |
+//! | [`hang`] | when all ranks wait for ever, and the report of who waits for what |
 //!
-//! Files import each other in one direction. Of what lies in NIC memory the records stand below
-//! `memory::layout`, and what works on them above `memory::nic_memory`.
+//! Files import each other in one direction, and so do `memory`, `matching`, `threads`, and above these
+//! `global` and `hang`. Of what lies in NIC memory the records stand below `memory::layout`, and what works
+//! on them above `memory::nic_memory`.
 
 pub mod arithmetic;
 pub mod memory;
@@ -33,6 +35,7 @@ pub use with_token::*;
 mod with_token {
     pub mod channel;
     pub mod global;
+    pub mod hang;
     pub mod matching;
     pub mod policy;
     pub mod threads;

@@ -6,6 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::thread;
 use nic_engine::memory::abort_record::AbortRecord;
+use nic_engine::memory::claims::Claims;
 use nic_engine::memory::doorbell::{Heads, HeadsWord, RingKind};
 use nic_engine::memory::ring::{Cell, Ring};
 use nic_engine::memory::token::{Holder, RunToken};
@@ -136,5 +137,114 @@ fn a_sleeper_finds_what_was_posted_or_is_woken_for_it() {
             poster.join().unwrap();
         }
         assert!(found || word.peek() == 0, "asleep for ever");
+    });
+}
+
+/// A sender's ring, its receiver's claims, and what processors have taken for the receiver.
+struct Claimed {
+    token: RunToken,
+    doorbell: HeadsWord,
+    taken: HeadsWord,
+    cells: [Cell; 2],
+    claims: Claims,
+    queued: [AtomicU64; 2],
+}
+
+impl Claimed {
+    fn new() -> Self {
+        Self {
+            token: RunToken::default(),
+            doorbell: HeadsWord::default(),
+            taken: HeadsWord::default(),
+            cells: [Cell::new(), Cell::new()],
+            claims: Claims::new(),
+            queued: [AtomicU64::new(0), AtomicU64::new(0)],
+        }
+    }
+
+    fn run_slice(&self, holder: Holder) {
+        if !self.token.try_take(holder) {
+            return;
+        }
+        let (heads, mut taken) = (self.doorbell.read(), self.taken.read());
+        while heads.ahead_of(taken, RingKind::Send) > 0 {
+            let place = taken.get(RingKind::Send);
+            let label = Ring::new(&self.cells).cell(place).label();
+            if !self.claims.is_passed_over(0, label) {
+                let queued = &self.queued[place as usize];
+                queued.store(queued.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            }
+            taken = taken.advanced(RingKind::Send);
+        }
+        self.taken.publish(taken);
+        self.token.release();
+    }
+
+    fn is_in_ring(&self, place: u32) -> bool {
+        Heads::distance(self.taken.peek().get(RingKind::Send), place) < 2
+    }
+
+    /// What the port of a rank does: whether it has the message that it found.
+    fn claim(&self, place: u32, label: u64) -> bool {
+        let before = self.claims.claimed(0);
+        self.claims.claim(0, label);
+        if self.token.is_free() && self.is_in_ring(place) {
+            return true;
+        }
+        while !self.token.try_take(Holder::rank(1)) {
+            thread::yield_now();
+        }
+        let holds = self.is_in_ring(place) || self.claims.was_passed_over(0, label);
+        if !holds {
+            self.claims.retract(0, before);
+        }
+        self.token.release();
+        holds
+    }
+}
+
+#[test]
+fn a_message_is_claimed_by_its_receiver_or_taken_by_a_slice_and_never_both() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let nic = Arc::new(Claimed::new());
+        let threads: Vec<_> = [true, false]
+            .into_iter()
+            .map(|sends| {
+                let nic = nic.clone();
+                thread::spawn(move || {
+                    if sends {
+                        let mut heads = Heads(0);
+                        for label in 1..=2 {
+                            let place = heads.get(RingKind::Send);
+                            Ring::new(&nic.cells).cell(place).write_labelled(&[7; 8], label);
+                            heads = heads.advanced(RingKind::Send);
+                            nic.doorbell.publish(heads);
+                        }
+                    }
+                    nic.run_slice(Holder::rank(if sends { 0 } else { 2 }));
+                })
+            })
+            .collect();
+        let mut claimed = [0; 2];
+        for place in 0..2u32 {
+            let cell = Ring::new(&nic.cells).cell(place);
+            let label = cell.label();
+            if Heads::of_label(label) != Heads::after(place) {
+                break;
+            }
+            assert_eq!(cell.read()[..7], [7; 7]);
+            if !nic.claim(place, label) {
+                break;
+            }
+            claimed[place as usize] = 1;
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        nic.run_slice(Holder::NIC_THREAD);
+        for place in 0..2 {
+            let queued = nic.queued[place].load(Ordering::Relaxed);
+            assert_eq!(claimed[place] + queued, 1, "message {place}: claimed {claimed:?}");
+        }
     });
 }

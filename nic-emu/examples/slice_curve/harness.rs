@@ -6,10 +6,11 @@ use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions}
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
 use nic_emu::global::layout::EVENTS;
-use nic_emu::global::{GlobalLayout, GlobalNic, Polled, groups};
+use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::groups;
 use nic_emu::memory::status::Phase;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Collective, Port, Posted, Send};
@@ -101,7 +102,7 @@ impl Cluster {
         for node in 0..nodes {
             let memory = Arc::new(memory(node, nodes));
             ports.push(Port::open(memory.clone(), 0).expect("a fresh NIC has a port for its rank"));
-            nics.push(GlobalNic::new(memory, sim.fabric(NodeId(node)), layout, &OwnProcess));
+            nics.push(GlobalNic::new(memory, Box::new(sim.fabric(NodeId(node))), layout, &OwnProcess));
         }
         let mut cluster = Self { sim, nics, ports, barriers: 0 };
         (0..nodes as usize).for_each(|node| cluster.poll(node));

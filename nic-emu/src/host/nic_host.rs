@@ -6,11 +6,11 @@
 
 use crate::arithmetic::Arithmetic;
 use crate::channel::CrossMemory;
+use crate::hang::{HangReport, JobState};
 use crate::host::mapping::{self, MapError};
 use crate::host::nic_thread::{Finding, Network, NicThread};
 use crate::host::process::pid_namespace;
 use crate::host::wake_pipe::WakePipe;
-use crate::matching::hang::{HangReport, JobState};
 use crate::memory::abort;
 use crate::memory::status::Phase;
 use crate::memory::{Layout, NicMemory};
@@ -207,7 +207,7 @@ impl NicHost {
 
     /// What every rank does and waits for, now.
     pub fn report(&self) -> HangReport {
-        HangReport::new(JobState::read(&self.memory))
+        HangReport(JobState::read(&self.memory))
     }
 
     /// Where a rank of this node is in its life.

@@ -34,6 +34,15 @@ impl Ahead {
         (0..lines).for_each(|line| prefetch::bytes_to_read(at.wrapping_add(line * LINE_BYTES)));
     }
 
+    /// Fetches the payload that is expected if it is a line: who looks into its sender's ring sees a message
+    /// so soon that of longer ones it would take lines from a sender that still writes.
+    #[inline(always)]
+    pub(super) fn fetch_line(&self) {
+        if let (at, 1) = self.0.get() {
+            prefetch::bytes_to_read(at);
+        }
+    }
+
     /// A message of so many bytes was read that began with this slab of its sender. Where a message is still
     /// filled while it is read, nothing is gained by fetching ahead.
     #[inline]

@@ -1,8 +1,8 @@
-//! Broken communicators, as a rank sees them ([`crate::matching::breach`]).
+//! Broken communicators, as a rank sees them ([`crate::threads::breach`]).
 
 use super::error::PortError;
 use super::rank_port::Port;
-use crate::matching::breach::break_context;
+use crate::threads::breach::break_context;
 use crate::threads::completer::Completer;
 
 impl Port {
@@ -35,7 +35,7 @@ impl Port {
     pub fn break_context(&mut self, context: u32, report: &str) -> Result<(), PortError> {
         let touched = self.as_processor(|memory| {
             let mut completer = Completer::new(memory, self.pacing);
-            break_context(memory, &mut completer, context, report).map(|()| completer.touched)
+            break_context(&mut completer, context, report).map(|()| completer.touched)
         })??;
         self.wake(&touched);
         if self.wake_pipe.is_some() {

@@ -7,7 +7,7 @@ use super::error::PortError;
 use super::posting::copy_small;
 use super::rank_port::Port;
 use crate::matching::Envelope;
-use crate::matching::message::Message;
+use crate::matching::Message;
 use crate::memory::descriptor::Length;
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
@@ -170,7 +170,7 @@ impl Port {
     /// and length. Runs a slice first, so that what was posted before is seen.
     pub fn probe(&mut self, envelope: &Envelope) -> Result<Option<Outcome>, PortError> {
         let local_index = self.local_index;
-        self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope))
+        self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope, None))
     }
 
     /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on
@@ -179,7 +179,7 @@ impl Port {
     pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, u32)>, PortError> {
         let (local_index, matched) = (self.local_index, FIRST_MATCHED_CONTEXT + self.next_matched);
         let found =
-            self.look_for(|memory| buffer_receiver::take_matched(memory, local_index, envelope, matched))?;
+            self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope, Some(matched)))?;
         Ok(found.map(|outcome| {
             self.next_matched = (self.next_matched + 1) % MATCHED_CONTEXTS;
             (outcome, matched)

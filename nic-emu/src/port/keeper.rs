@@ -202,7 +202,7 @@ impl<'m> Keeper<'_, 'm> {
             }
             _ if send.request != NO_REQUEST => {
                 let status = (send.source, send.tag, send.length().word());
-                self.completer.complete(self.sender, send.request, status, &Delivery::InPlace)?;
+                self.completer.complete((self.sender, send.request), status, &Delivery::InPlace)?;
             }
             _ => {}
         }

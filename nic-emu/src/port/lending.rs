@@ -363,6 +363,21 @@ impl Port {
         waiting::announce_sleep(&self.memory, self.local_index, is_woken)
     }
 
+    /// [`Self::nudge`] after a message that is buffered: a receiver that is awake looks for it itself.
+    #[inline]
+    pub fn nudge_receiver(&mut self, destination: u32) -> Result<(), PortError> {
+        let some_sleep = self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0;
+        if some_sleep
+            && self.pacing.lets_ranks_claim()
+            && self.wake_pipe.is_none()
+            && let Some(local) = self.memory.local_index(destination)?
+            && self.memory.rank(local)?.status.sleep.peek() == 0
+        {
+            return Ok(());
+        }
+        self.nudge(false)
+    }
+
     /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap`
     /// says that there is something for the NIC thread to do meanwhile.
     #[inline]

@@ -213,7 +213,7 @@ mod tests {
             std::mem::take(&mut port.moving)
         };
         assert_eq!(start(&mut port), []);
-        Completer::new(&port.memory, port.pacing).refer(0, request, transfer, SlotState::Moving).unwrap();
+        Completer::new(&port.memory, port.pacing).refer((0, request), transfer, SlotState::Moving).unwrap();
         let ends: Vec<_> = start(&mut port).iter().map(|m| (m.transfer, m.request, m.mine.end)).collect();
         assert_eq!(ends, [(transfer, request, End::Destination)]);
     }

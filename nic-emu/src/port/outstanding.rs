@@ -90,11 +90,12 @@ const _: () = assert!(size_of::<SlotRecord>() == 64);
 pub struct Outstanding {
     records: Vec<SlotRecord>,
     first_free: u32,
+    count: u32,
 }
 
 impl Default for Outstanding {
     fn default() -> Self {
-        Self { records: Vec::new(), first_free: NO_REQUEST }
+        Self { records: Vec::new(), first_free: NO_REQUEST, count: 0 }
     }
 }
 
@@ -105,6 +106,7 @@ impl Outstanding {
         let request = self.first_free;
         let Some(record) = self.records.get_mut(request as usize) else { return self.grow(purpose, about) };
         self.first_free = record.next_free;
+        self.count += 1;
         record.purpose = Some(purpose);
         record.about = about;
         Some(request)
@@ -116,6 +118,7 @@ impl Outstanding {
         if self.records.len() == REQUESTS {
             return None;
         }
+        self.count += 1;
         self.records.push(SlotRecord {
             name: UNNAMED,
             generation: 1,
@@ -130,6 +133,12 @@ impl Outstanding {
     #[inline(always)]
     fn record(&self, request: u32) -> Option<&SlotRecord> {
         self.records.get(request as usize)
+    }
+
+    /// True when there are none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// What a request was posted for; none when it is not outstanding.
@@ -231,6 +240,7 @@ impl Outstanding {
     pub(crate) fn take(&mut self, request: u32) -> Option<(Purpose, About)> {
         let record = self.records.get_mut(request as usize)?;
         let purpose = record.purpose.take()?;
+        self.count -= 1;
         record.landed = false;
         record.move_on();
         record.next_free = self.first_free;

@@ -13,7 +13,7 @@ use crate::memory::descriptor::{
     PointToPoint, ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::ring::{CELL_WORDS, Ring};
+use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::memory::status::{NOBODY, WaitingFor};
 use crate::port::outstanding::{About, Purpose};
@@ -211,7 +211,7 @@ impl Port {
     /// [`Outstanding::about`](crate::port::outstanding::Outstanding::about).
     ///
     /// With a check it takes a message about which its sender has to say the same, and that has to be as long
-    /// as there is room. What does not fit breaks the communicator (`crate::matching::breach`).
+    /// as there is room. What does not fit breaks the communicator (`crate::threads::breach`).
     ///
     /// # Safety
     /// As [`Self::post_receive`].
@@ -425,13 +425,13 @@ impl Port {
 
     #[inline]
     pub(super) fn post(&mut self, kind: RingKind, words: &[u64; CELL_WORDS]) -> Result<(), PortError> {
-        let block = self.block();
-        let ring = match kind {
-            RingKind::Send => Ring::new(&block.send),
-            RingKind::Receive => Ring::new(&block.receive),
-            RingKind::Collective => Ring::new(&block.collective),
-        };
-        ring.cell(self.heads.get(kind)).write(words);
+        self.sent += (kind == RingKind::Send) as u64;
+        let cell = self.block().ring(kind).cell(self.heads.get(kind));
+        if kind == RingKind::Send {
+            cell.write_labelled(words, self.sent);
+        } else {
+            cell.write(words);
+        }
         self.heads = self.heads.advanced(kind);
         self.doorbell().publish(self.heads);
         Ok(())

@@ -12,10 +12,11 @@ use crate::host::crowd::Crowd;
 use crate::host::mapping;
 use crate::host::process::{allow_attach, pid_namespace};
 use crate::host::waiting::{self, WaitPolicy};
-use crate::memory::doorbell::{Heads, HeadsWord};
+use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::edge::EdgeAllocator;
 use crate::memory::lane::{LaneReader, LaneWriter};
 use crate::memory::request::RequestSlot;
+use crate::memory::ring::Ring;
 use crate::memory::slab::SlabAllocator;
 use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::Ordering;
@@ -48,6 +49,10 @@ pub struct Port {
     /// The first slab of the message that was buffered last.
     pub(super) last_run: u32,
     pub(super) ahead: Ahead,
+    /// Sends that this rank has posted since the job began.
+    pub(super) sent: u64,
+    /// By local rank: how far this rank has looked in its send ring, as doorbells count.
+    pub(super) seen: Vec<u32>,
     pub(super) keeping: Keeping,
     pub(super) edges: EdgeAllocator,
     /// Long messages along edges so far.
@@ -117,6 +122,8 @@ impl Port {
             slabs: SlabAllocator::default(),
             last_run: 0,
             ahead: Ahead::default(),
+            sent: last_label(block, heads),
+            seen: memory.taken().iter().map(|taken| taken.peek().get(RingKind::Send)).collect(),
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
             long_blocks: 0,
@@ -252,6 +259,13 @@ impl Port {
     pub(super) fn wake(&self, touched: &Touched) {
         waiting::wake_touched(&self.memory, touched);
     }
+}
+
+/// The label of the entry that a rank has posted last in its send ring; 0 for none.
+fn last_label(block: &RankBlock, heads: Heads) -> u64 {
+    let next = heads.get(RingKind::Send);
+    let label = Ring::new(&block.send).cell(next.wrapping_sub(1)).label();
+    if Heads::of_label(label) == next { label } else { 0 }
 }
 
 #[cold]

@@ -12,10 +12,11 @@ use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions}
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
 use nic_emu::global::layout::EVENTS;
-use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled, groups};
+use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::groups;
 use nic_emu::memory::status::{Activity, Phase, WaitingFor};
 use nic_emu::memory::unexpected::CHUNK_BYTES;
 use nic_emu::memory::{Layout, NicMemory};
@@ -33,7 +34,6 @@ pub struct ClusterShape {
     pub network: NetworkModel,
     pub seed: u64,
     pub link_bytes: u64,
-    pub data_bytes: u64,
 }
 
 impl ClusterShape {
@@ -65,7 +65,7 @@ pub struct Cluster {
 impl Cluster {
     fn new(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Self {
         let nodes = shape.nodes();
-        let layout = GlobalLayout::sized(nodes, shape.link_bytes, shape.data_bytes);
+        let layout = GlobalLayout::sized(nodes, shape.link_bytes);
         let options = SimOptions {
             memory_bytes: layout.memory_bytes(),
             events: EVENTS,
@@ -77,7 +77,12 @@ impl Cluster {
         let memories: Vec<_> = (0..nodes).map(|node| nic_memory(shape, node, nodes, emds)).collect();
         let nics = (0..nodes)
             .map(|node| {
-                GlobalNic::new(memories[node as usize].clone(), sim.fabric(NodeId(node)), layout, &OwnProcess)
+                GlobalNic::new(
+                    memories[node as usize].clone(),
+                    Box::new(sim.fabric(NodeId(node))),
+                    layout,
+                    &OwnProcess,
+                )
             })
             .collect();
         Self {
@@ -312,18 +317,18 @@ fn shape(
     period_ns: u64,
 ) -> impl Strategy<Value = ClusterShape> {
     let largest = prop_oneof![4 => Just(20_000usize), 1 => Just(100_000)];
-    // In fixed slices, small chunks would take longer than the runner waits before it takes a program to be
+    // In fixed slices, small grants would take longer than the runner waits before it takes a program to be
     // stuck.
-    let smallest = if period_ns == 0 { (2048, 1024) } else { (16_384, 16_384) };
-    let sizes = prop_oneof![Just(smallest), Just((16_384, 16_384)), Just((256 << 10, 64 << 10))];
+    let smallest = if period_ns == 0 { 2048 } else { 16_384 };
+    let sizes = prop_oneof![Just(smallest), Just(16_384), Just(256 << 10)];
     (any::<u64>(), nodes, events, networks(), any::<bool>(), largest, sizes).prop_map(
-        move |(seed, nodes, events, mut network, attach, largest, (link_bytes, data_bytes))| {
+        move |(seed, nodes, events, mut network, attach, largest, link_bytes)| {
             // Fixed slices are made for networks that are faster than they are long.
             network.jitter =
                 if period_ns == 0 { network.jitter } else { network.jitter.min(Duration::from_micros(30)) };
             let places = places(nodes, seed);
             let program = Shape { seed, ranks: places.len(), events, period_ns, attach, largest };
-            ClusterShape { program, places, network, seed, link_bytes, data_bytes }
+            ClusterShape { program, places, network, seed, link_bytes }
         },
     )
 }
@@ -332,14 +337,7 @@ fn example(seed: u64, nodes: usize) -> ClusterShape {
     let places = places(nodes, seed);
     let program =
         Shape { seed, ranks: places.len(), events: 25, period_ns: 0, attach: true, largest: 20_000 };
-    ClusterShape {
-        program,
-        places,
-        network: NetworkModel::rough(),
-        seed,
-        link_bytes: 16_384,
-        data_bytes: 4096,
-    }
+    ClusterShape { program, places, network: NetworkModel::rough(), seed, link_bytes: 16_384 }
 }
 
 proptest! {
@@ -404,7 +402,7 @@ proptest! {
         let odd = odd % nodes;
         let places: Vec<u32> = (0..nodes).collect();
         let program = Shape { seed, ranks: places.len(), events: 0, period_ns: 0, attach: true, largest: 0 };
-        let shape = ClusterShape { program, places, network, seed, link_bytes: 4096, data_bytes: 1024 };
+        let shape = ClusterShape { program, places, network, seed, link_bytes: 4096 };
         set_clock(1);
         let mut cluster = Cluster::new(&shape, None);
         let members = || 0..nodes;

@@ -16,7 +16,7 @@ fn shape(period_ns: u64) -> impl Strategy<Value = ClusterShape> {
         if period_ns != 0 {
             network.jitter = network.jitter.min(Duration::from_micros(30));
         }
-        ClusterShape { program, places, network, seed, link_bytes: 16_384, data_bytes: 16_384 }
+        ClusterShape { program, places, network, seed, link_bytes: 16_384 }
     })
 }
 
@@ -29,8 +29,8 @@ fn is_told_exactly_when_it_is_one(shape: &ClusterShape, all_meet: bool, slow: Op
         return run.complete();
     };
     assert!(all_meet && program.loop_lacks_room(), "of no deadlock it is stated that it is one:\n{report}");
-    let lacks_slab = |rank: &nic_emu::matching::hang::RankState| rank.waits_for.room == Room::Slab;
-    assert!(report.state().ranks.iter().any(lacks_slab), "who is ahead waits for room:\n{report}");
+    let lacks_slab = |rank: &nic_emu::hang::RankState| rank.waits_for.room == Room::Slab;
+    assert!(report.0.ranks.iter().any(lacks_slab), "who is ahead waits for room:\n{report}");
 }
 
 proptest! {

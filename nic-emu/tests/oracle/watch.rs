@@ -2,7 +2,7 @@
 //! that have nothing to do with each other, twice, and asks whether it is one.
 
 use crate::random::Random;
-use nic_emu::matching::hang::{HangReport, JobState, is_deadlock};
+use nic_emu::hang::{HangReport, JobState, is_deadlock};
 use nic_emu::memory::NicMemory;
 use std::sync::Arc;
 

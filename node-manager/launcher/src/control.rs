@@ -19,14 +19,10 @@ use crate::signals::Signal;
 use crate::verdict::Verdict;
 use bcs_core::wire::{self, FrameBuffer, WireMessage};
 use nic_emu::hang::JobState;
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::rancor;
-use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::io::{self, Write};
 use std::marker::PhantomData;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -58,8 +54,8 @@ pub enum Command {
 pub enum Notice {
     /// Something that the user should know and that does not end the job.
     Remark(String),
-    /// Where this node's end of the job's network listens, as text (`10.0.0.7:40112`).
-    Listening(String),
+    /// Where this node's end of the job's network listens.
+    Listening(SocketAddr),
     /// The NIC is made, the programs are found, and the links to all other nodes are up: the ranks can be
     /// started.
     Prepared,
@@ -128,13 +124,7 @@ impl<S, R> Channel<S, R> {
     }
 }
 
-impl<S, R> Channel<S, R>
-where
-    S: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    R: WireMessage,
-    R::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-        + Deserialize<R, HighDeserializer<rancor::Error>>,
-{
+impl<S: WireMessage, R: WireMessage> Channel<S, R> {
     /// Sends a message. That the other side is gone is not an error here: it is seen, in its place
     /// among the events, when receiving.
     pub fn send(&mut self, message: &S) {
@@ -185,7 +175,7 @@ mod tests {
         let (mut storm, mut launcher) = pair().unwrap();
         assert_eq!(storm.receive(), Received::Nothing);
         let report = "rank 0 waits\nrank 1 waits\n".repeat(5000);
-        let notices = [Notice::Remark("one\ntwo".into()), Notice::Over(Verdict::Stuck { report })];
+        let notices = [Notice::Remark("one\ntwo".into()), Notice::Over(Verdict::Stuck(report))];
         let sender = std::thread::spawn({
             let notices = notices.clone();
             move || notices.iter().for_each(|notice| launcher.send(notice))

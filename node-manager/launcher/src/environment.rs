@@ -167,7 +167,7 @@ pub fn c_string(mut bytes: Vec<u8>) -> CString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Recording;
+    use crate::job::{Description, Recording};
     use bcs_core::{JobId, Placement};
 
     fn job(library_directory: Option<&Path>) -> Job {
@@ -176,14 +176,13 @@ mod tests {
             working_directory: Some("/work".into()),
             ..Application::new(3, "a")
         };
-        Job {
-            id: JobId(17),
-            run: "run-17".into(),
-            placement: Placement::by_rank(&[0, 1, 1]).unwrap(),
+        let description = Description {
             recording: Recording { mmds: Some("all".into()), ..Recording::default() },
             library_directory: library_directory.map(Path::to_owned),
-            ..Job::new(vec![application])
-        }
+            ..Job::new(vec![application]).description
+        };
+        let placement = Placement::by_rank(&[0, 1, 1]).unwrap();
+        Job { id: JobId(17), run: "run-17".into(), placement, description }
     }
 
     fn composed(inherited: &[(&str, &str)], job: &Job, need: &LibraryNeed) -> Variables {

@@ -12,6 +12,7 @@ use nic_emu::arith::Arithmetic;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
 use rkyv::with::Map;
 use std::ffi::OsString;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,11 +27,18 @@ pub struct Job {
     pub id: JobId,
     /// A text that no other run has, ever and anywhere: traces of one run are told apart by it.
     pub run: String,
-    /// What runs, in the order of the ranks. Never empty, and no application is without ranks.
-    pub applications: Vec<Application>,
     /// Where its ranks run: as many as its applications have.
     #[rkyv(with = PlacementDef)]
     pub placement: Placement,
+    /// What the user says of it.
+    pub description: Description,
+}
+
+/// A job as its user describes it: without what is the manager's to give.
+#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct Description {
+    /// What runs, in the order of the ranks. Never empty, and no application is without ranks.
+    pub applications: Vec<Application>,
     /// Whether each line of output starts with the rank that wrote it.
     pub labels: bool,
     /// Who reads the standard input.
@@ -141,11 +149,8 @@ impl Job {
     /// the standard input, nothing is recorded. It has no number and no name of its run yet.
     pub fn new(applications: Vec<Application>) -> Self {
         let ranks = applications.iter().map(|application| application.ranks).sum();
-        Self {
-            id: JobId(0),
-            run: String::new(),
+        let description = Description {
             applications,
-            placement: Placement::one_node(ranks),
             labels: false,
             stdin: StdinTo::Rank(Rank(0)),
             timeout: None,
@@ -154,7 +159,8 @@ impl Job {
             binding: Binding::default(),
             recording: Recording::default(),
             library_directory: None,
-        }
+        };
+        Self { id: JobId(0), run: String::new(), placement: Placement::one_node(ranks), description }
     }
 
     /// How many ranks the job has, over all its applications.
@@ -191,6 +197,20 @@ impl Job {
             end += application.ranks;
             rank.0 < end
         })
+    }
+}
+
+impl Deref for Job {
+    type Target = Description;
+
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
+impl DerefMut for Job {
+    fn deref_mut(&mut self) -> &mut Description {
+        &mut self.description
     }
 }
 

@@ -2,13 +2,15 @@
 //! user's process had where the job was submitted, and the keys of the job's network.
 
 use crate::job::Job;
-use bcs_core::NodeId;
-use bcs_core::PortRange;
 use bcs_core::wire::{PathBufDef, Variable, VariableDef};
+use bcs_core::{NodeId, PortRange};
 use rkyv::with::Map;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
+
+pub use bcs_quic::Member;
 
 /// A job as one of its launchers is told it.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
@@ -45,8 +47,8 @@ pub struct JobNetwork {
     pub id: u128,
     /// This node's credential, as PEM text: a key that was minted for this job, and is in no file.
     pub credential: String,
-    /// The address of this node that the other nodes reach (`10.0.0.7`), as text.
-    pub listen: String,
+    /// The address of this node that the other nodes reach.
+    pub listen: IpAddr,
     /// The UDP ports of which this node's end takes one.
     pub ports: PortRange,
 }
@@ -60,13 +62,4 @@ impl fmt::Debug for JobNetwork {
             .field("ports", &self.ports)
             .finish_non_exhaustive()
     }
-}
-
-/// A node of a network as it travels: its name, which its certificate is for, and where it listens.
-#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
-pub struct Member {
-    /// Its name.
-    pub name: String,
-    /// Where it listens (`10.0.0.7:40112`), as text.
-    pub address: String,
 }

@@ -1,9 +1,8 @@
-//! The program launcher of a job on a node (paper, §4.1), and the Node Manager that is part of `storm` on one
+//! The program launcher of a job on a node (paper, §4.1), and the managers that are part of `storm` on one
 //! node.
 //!
-//! The Machine Manager describes a [`Job`] and gives it to the [`NodeManager`], which forks the
-//! [`launcher`] for it. The launcher starts the ranks, each in a process group of its own, hosts their
-//! NIC, and ends when none is left:
+//! On one node [`node_manager`] forks the [`launcher`] of a [`Job`]. The launcher starts the ranks, each in a
+//! process group of its own, hosts their NIC, and ends when none is left:
 //!
 //! ```text
 //!  storm (MM, NM) ──fork──► launcher ──clone+exec──► rank 0 … rank k ──► whatever they start
@@ -41,7 +40,6 @@ pub mod spawn;
 pub mod verdict;
 pub mod watch;
 
-pub use job::{Application, Job, NicSettings, Recording, StdinTo};
+pub use job::{Application, Description, Job, NicSettings, Recording, StdinTo};
 pub use launch_error::LaunchError;
-pub use node_manager::{Launched, NodeManager};
 pub use verdict::Verdict;

@@ -10,29 +10,17 @@ use mds::trace::Run;
 use mds_trace::{Node, write_emds};
 use nic_emu::hang::{HangDetector, JobState};
 use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
-use nic_emu::nic_thread::Finding;
 use rustix::process::{Resource, getrlimit};
-use std::os::fd::BorrowedFd;
 
 /// The NIC of one job on this node.
 pub struct JobNic {
-    host: NicHost,
+    /// The NIC itself.
+    pub host: NicHost,
     placement: Placement,
     node: NodeId,
     cross_memory_refusal: Option<String>,
     hang: HangDetector,
     was_blocked: bool,
-}
-
-/// A rank that ended its job by `MPI_Abort`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Abort {
-    /// Which.
-    pub rank: Rank,
-    /// The error code it gave.
-    pub code: i32,
-    /// What it said.
-    pub message: String,
 }
 
 impl JobNic {
@@ -64,24 +52,9 @@ impl JobNic {
             Some(_) => format!("{error}; a limit on file sizes is set, lift it with: ulimit -f unlimited"),
             None => error.to_string(),
         })?;
-        let hang = HangDetector::new();
+        let hang = HangDetector::default();
         let placement = config.placement;
         Ok(Self { host, placement, node, cross_memory_refusal, hang, was_blocked: false })
-    }
-
-    /// The NIC memory, which the ranks inherit.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.host.descriptor()
-    }
-
-    /// The descriptor that wakes the NIC thread, which the ranks of a job on several nodes inherit.
-    pub fn wake_descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.host.wake_descriptor()
-    }
-
-    /// A rank's process has ended.
-    pub fn rank_exited(&self, rank: Rank) {
-        self.host.rank_exited(rank);
     }
 
     /// Starts the NIC thread, once all ranks were started, with the network of a job on several nodes.
@@ -94,19 +67,9 @@ impl JobNic {
         })
     }
 
-    /// Becomes readable when the NIC wants the job ended.
-    pub fn alarm(&self) -> BorrowedFd<'_> {
-        self.host.alarm()
-    }
-
-    /// Why it does.
-    pub fn finding(&self) -> Option<Finding> {
-        self.host.finding()
-    }
-
     /// What each rank of this node is doing now, and what the NIC has pending.
     pub fn state(&self) -> JobState {
-        self.host.report().state().clone()
+        self.host.report().0
     }
 
     /// Looks whether all ranks here are blocked for some time, to be asked every [`LOOK_PERIOD`]. True once
@@ -119,24 +82,19 @@ impl JobNic {
         !std::mem::replace(&mut self.was_blocked, is_blocked) && is_blocked
     }
 
-    /// What each rank is doing now, in lines.
-    pub fn report(&self) -> String {
-        self.host.report().to_string()
-    }
-
     /// Whether a rank has called `MPI_Init` and not yet left `MPI_Finalize`. To be asked before
-    /// [`JobNic::rank_exited`].
+    /// [`NicHost::rank_exited`].
     pub fn is_in_mpi(&self, rank: Rank) -> bool {
         self.host.phase(rank) == RankPhase::Attached
     }
 
-    /// The first rank that called `MPI_Abort`, if one did.
-    pub fn abort(&self) -> Option<Abort> {
+    /// The first rank that called `MPI_Abort`, if one did, with the error code and the reason that it gave.
+    pub fn abort(&self) -> Option<(Rank, i32, String)> {
         self.placement.ranks_of(self.node).iter().find_map(|&rank| match self.host.phase(rank) {
             RankPhase::Aborted { code, message } => {
                 // Whoever prints it names the rank.
                 let message = message.strip_prefix(&format!("rank {rank}: ")).unwrap_or(&message).to_owned();
-                Some(Abort { rank, code, message })
+                Some((rank, code, message))
             }
             RankPhase::NotAttached | RankPhase::Attached | RankPhase::Finalized => None,
         })
@@ -155,11 +113,6 @@ impl JobNic {
                 .then_some("process_vm_readv or process_vm_writev is refused to a process of the job")
         };
         self.cross_memory_refusal.as_deref().or_else(refused_later)
-    }
-
-    /// Ends the NIC thread, which leaves the job's network in order.
-    pub fn stop(&mut self) {
-        self.host.stop();
     }
 
     /// Ends the recording of slices and writes it to the job's trace directory.

@@ -87,12 +87,9 @@ pub struct Output {
 impl Output {
     /// From no rank yet, to these two descriptors.
     pub fn new(stdout: BorrowedFd<'static>, stderr: BorrowedFd<'static>) -> Self {
-        let same_place = match (rustix::fs::fstat(stdout), rustix::fs::fstat(stderr)) {
-            (Ok(a), Ok(b)) => (a.st_dev, a.st_ino, a.st_rdev) == (b.st_dev, b.st_ino, b.st_rdev),
-            _ => false,
-        };
         let sink = |fd| Sink { fd, waiting: Vec::new(), written: 0, is_full: false, is_gone: false };
-        let sinks = if same_place { vec![sink(stdout)] } else { vec![sink(stdout), sink(stderr)] };
+        let sinks =
+            if is_same_place(stdout, stderr) { vec![sink(stdout)] } else { vec![sink(stdout), sink(stderr)] };
         Self { streams: Vec::new(), sinks }
     }
 
@@ -235,18 +232,36 @@ impl Sink {
     }
 }
 
+/// A descriptor that this process has had from its start: 0, 1 or 2.
+pub fn standard(number: i32) -> BorrowedFd<'static> {
+    // SAFETY: Rust's runtime opens descriptors 0, 1 and 2 if whoever started us did not, and nothing in
+    // `storm` or a launcher closes them; descriptor 0 is replaced in place.
+    unsafe { BorrowedFd::borrow_raw(number) }
+}
+
+/// Whether two descriptors lead to the same file, terminal or pipe.
+pub fn is_same_place(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
+    match (rustix::fs::fstat(one), rustix::fs::fstat(other)) {
+        (Ok(a), Ok(b)) => (a.st_dev, a.st_ino, a.st_rdev) == (b.st_dev, b.st_ino, b.st_rdev),
+        _ => false,
+    }
+}
+
+fn look(fd: impl AsFd, flags: PollFlags) -> PollFlags {
+    let mut look = [PollFd::new(&fd, flags)];
+    // Where that fails, nothing was found.
+    let _ = poll(&mut look, Some(&Timespec::default()));
+    look[0].revents()
+}
+
 /// Whether a descriptor is ready for this now.
 pub fn is_ready(fd: impl AsFd, flags: PollFlags) -> bool {
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut look = [PollFd::new(&fd, flags)];
-    poll(&mut look, Some(&now)).is_ok_and(|ready| ready > 0)
+    !look(fd, flags).is_empty()
 }
 
 /// Whether the reader of this output has closed it.
 pub fn is_broken(fd: impl AsFd) -> bool {
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut look = [PollFd::new(&fd, PollFlags::OUT)];
-    poll(&mut look, Some(&now)).is_ok() && look[0].revents().contains(PollFlags::ERR)
+    look(fd, PollFlags::OUT).contains(PollFlags::ERR)
 }
 
 #[cfg(test)]

@@ -17,12 +17,9 @@ const OWN_PROCESSES: u64 = 3;
 /// Why this machine cannot run a job.
 #[derive(Debug, Error)]
 pub enum PreflightError {
-    /// More ranks than a node can hold.
-    #[error("{ranks} ranks are more than the {MAX_RANKS_PER_NODE} that one node runs; ask for fewer with -n")]
-    TooManyRanks {
-        /// What was asked for.
-        ranks: u64,
-    },
+    /// So many ranks, which are more than a node can hold.
+    #[error("{0} ranks are more than the {MAX_RANKS_PER_NODE} that one node runs; ask for fewer with -n")]
+    TooManyRanks(u64),
     /// The user's limit on processes.
     #[error(
         "{ranks} ranks need more processes than this user may have ({limit}); raise the limit with: ulimit -u {need}"
@@ -80,7 +77,7 @@ pub enum PreflightError {
 pub fn check(job: &Job, node: NodeId) -> Result<Option<libc::rlimit>, PreflightError> {
     let ranks = job.placement.ranks_on(node);
     if ranks > MAX_RANKS_PER_NODE {
-        return Err(PreflightError::TooManyRanks { ranks: ranks.into() });
+        return Err(PreflightError::TooManyRanks(ranks.into()));
     }
     let processes = u64::from(ranks) + OWN_PROCESSES;
     if let Some(limit) = getrlimit(Resource::Nproc).current.filter(|limit| *limit < processes)

@@ -48,65 +48,43 @@ pub enum LibraryNeed {
 
 /// Why a program cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ProgramError {
-    /// The name has no slash and is in no directory of `PATH`.
-    #[error("cannot run \"{name}\": it is in no directory of PATH; {hint}")]
-    NotInPath {
-        /// As the user wrote it.
-        name: String,
-        /// What to do.
-        hint: String,
-    },
-    /// The path leads nowhere.
-    #[error("cannot run \"{name}\": no such file{place}; check the path, or build the program first")]
-    NoSuchFile {
-        /// As the user wrote it.
-        name: String,
-        /// In which directory a relative path was tried.
-        place: String,
-    },
+#[error("cannot run \"{name}\": {why}")]
+pub struct ProgramError {
+    /// As the user wrote it.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: Obstacle,
+}
+
+/// What is wrong with a program.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Obstacle {
+    /// The name has no slash and is in no directory of `PATH`; what to do.
+    #[error("it is in no directory of PATH; {0}")]
+    NotInPath(String),
+    /// The path leads nowhere; in which directory a relative path was tried.
+    #[error("no such file{0}; check the path, or build the program first")]
+    NoSuchFile(String),
     /// The path leads to a directory.
-    #[error("cannot run \"{name}\": it is a directory; name the program in it")]
-    IsDirectory {
-        /// As the user wrote it.
-        name: String,
-    },
-    /// The file has no execute permission for this user.
-    #[error(
-        "cannot run \"{name}\": it is not executable; make it so with: chmod +x {path}, or name its interpreter before it"
-    )]
-    NotExecutable {
-        /// As the user wrote it.
-        name: String,
-        /// The file.
-        path: String,
-    },
-    /// The file is of another kind of machine, or no program at all.
-    #[error("cannot run \"{name}\": it is no program for this machine ({what}); build it here")]
-    WrongFormat {
-        /// As the user wrote it.
-        name: String,
-        /// What it seems to be.
-        what: String,
-    },
-    /// The interpreter in its first line (`#!`) or its dynamic loader is missing.
-    #[error(
-        "cannot run \"{name}\": its interpreter \"{interpreter}\" does not exist; install it or correct the first line"
-    )]
-    NoInterpreter {
-        /// As the user wrote it.
-        name: String,
-        /// What is missing.
-        interpreter: String,
-    },
+    #[error("it is a directory; name the program in it")]
+    IsDirectory,
+    /// This file has no execute permission for this user.
+    #[error("it is not executable; make it so with: chmod +x {}, or name its interpreter before it", .0.display())]
+    NotExecutable(PathBuf),
+    /// The file is of another kind of machine, or no program at all: what it seems to be.
+    #[error("it is no program for this machine ({0}); build it here")]
+    WrongFormat(&'static str),
+    /// This interpreter in its first line (`#!`), or this dynamic loader, is missing.
+    #[error("its interpreter \"{0}\" does not exist; install it or correct the first line")]
+    NoInterpreter(String),
 }
 
 impl ProgramError {
     /// The exit status that a shell gives: 127 for what was not found, 126 for what cannot be run.
     pub fn status(&self) -> u8 {
-        match self {
-            Self::NotInPath { .. } | Self::NoSuchFile { .. } | Self::NoInterpreter { .. } => STATUS_NOT_FOUND,
-            Self::IsDirectory { .. } | Self::NotExecutable { .. } | Self::WrongFormat { .. } => {
+        match self.why {
+            Obstacle::NotInPath(_) | Obstacle::NoSuchFile(_) | Obstacle::NoInterpreter(_) => STATUS_NOT_FOUND,
+            Obstacle::IsDirectory | Obstacle::NotExecutable(_) | Obstacle::WrongFormat(_) => {
                 STATUS_NOT_EXECUTABLE
             }
         }
@@ -124,14 +102,17 @@ impl Program {
         directory: Option<&Path>,
         search: Option<&OsStr>,
     ) -> Result<Self, ProgramError> {
-        let (path, file) = if name.as_bytes().contains(&b'/') {
-            let path = PathBuf::from(name);
-            let file = open_executable(name, &in_directory(directory, &path))?;
-            (path, file)
-        } else {
-            find_in_path(name, directory, search)?
+        let find = || {
+            let (path, file) = if name.as_bytes().contains(&b'/') {
+                let path = PathBuf::from(name);
+                let file = open_executable(name, &in_directory(directory, &path))?;
+                (path, file)
+            } else {
+                find_in_path(name, directory, search)?
+            };
+            inspect(directory, path, file)
         };
-        inspect(name, directory, path, file)
+        find().map_err(|why| ProgramError { name: lossy(name), why })
     }
 }
 
@@ -147,7 +128,7 @@ fn find_in_path(
     name: &OsStr,
     directory: Option<&Path>,
     search: Option<&OsStr>,
-) -> Result<(PathBuf, Option<File>), ProgramError> {
+) -> Result<(PathBuf, Option<File>), Obstacle> {
     let search = search.unwrap_or(OsStr::new(DEFAULT_PATH));
     let mut refused = None;
     if !name.is_empty() {
@@ -156,7 +137,7 @@ fn find_in_path(
             let path = Path::new(place).join(name);
             match open_executable(name, &in_directory(directory, &path)) {
                 Ok(file) => return Ok((path, file)),
-                Err(ProgramError::NoSuchFile { .. } | ProgramError::IsDirectory { .. }) => {}
+                Err(Obstacle::NoSuchFile(_) | Obstacle::IsDirectory) => {}
                 Err(error) => _ = refused.get_or_insert(error),
             }
         }
@@ -167,46 +148,36 @@ fn find_in_path(
     } else {
         "give its path, as in ./program".to_owned()
     };
-    Err(refused.unwrap_or(ProgramError::NotInPath { name: lossy(name), hint }))
+    Err(refused.unwrap_or(Obstacle::NotInPath(hint)))
 }
 
 /// Checks that a file can be executed, and opens it if it can be read too.
-fn open_executable(name: &OsStr, path: &Path) -> Result<Option<File>, ProgramError> {
-    let missing = || ProgramError::NoSuchFile {
-        name: lossy(name),
-        place: match (path.is_relative(), path.as_os_str() == name) {
-            (true, _) => format!(
-                " in {}",
-                std::env::current_dir()
-                    .map_or_else(|_| "this directory".into(), |here| here.display().to_string())
-            ),
-            (false, false) => format!(" ({})", path.display()),
-            (false, true) => String::new(),
-        },
+fn open_executable(name: &OsStr, path: &Path) -> Result<Option<File>, Obstacle> {
+    let missing = || match (path.is_relative(), path.as_os_str() == name) {
+        (true, _) => {
+            let here = std::env::current_dir();
+            let here = here.map_or_else(|_| "this directory".into(), |here| here.display().to_string());
+            format!(" in {here}")
+        }
+        (false, false) => format!(" ({})", path.display()),
+        (false, true) => String::new(),
     };
     let metadata = path.metadata().map_err(|error| match error.kind() {
-        std::io::ErrorKind::PermissionDenied => {
-            ProgramError::NotExecutable { name: lossy(name), path: path.display().to_string() }
-        }
-        _ => missing(),
+        std::io::ErrorKind::PermissionDenied => Obstacle::NotExecutable(path.to_owned()),
+        _ => Obstacle::NoSuchFile(missing()),
     })?;
     if metadata.is_dir() {
-        return Err(ProgramError::IsDirectory { name: lossy(name) });
+        return Err(Obstacle::IsDirectory);
     }
     let executable = rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
         && metadata.permissions().mode() & 0o111 != 0;
     if !executable {
-        return Err(ProgramError::NotExecutable { name: lossy(name), path: path.display().to_string() });
+        return Err(Obstacle::NotExecutable(path.to_owned()));
     }
     Ok(File::open(path).ok())
 }
 
-fn inspect(
-    name: &OsStr,
-    directory: Option<&Path>,
-    path: PathBuf,
-    file: Option<File>,
-) -> Result<Program, ProgramError> {
+fn inspect(directory: Option<&Path>, path: PathBuf, file: Option<File>) -> Result<Program, Obstacle> {
     let plain = |path| Program { path, is_shell_text: false, library: LibraryNeed::None };
     // A program that may be executed but not read is left to the kernel.
     let Some(mut file) = file else { return Ok(plain(path)) };
@@ -216,13 +187,11 @@ fn inspect(
     match head {
         [0x7f, b'E', b'L', b'F', ..] => {
             let full = in_directory(directory, &path);
-            let elf = DynamicSection::read(&file)
-                .map_err(|what| ProgramError::WrongFormat { name: lossy(name), what: what.to_owned() })?;
+            let elf = DynamicSection::read(&file).map_err(Obstacle::WrongFormat)?;
             if let Some(interpreter) = elf.interpreter.as_deref()
                 && !Path::new(OsStr::from_bytes(interpreter)).exists()
             {
-                let interpreter = String::from_utf8_lossy(interpreter).into_owned();
-                return Err(ProgramError::NoInterpreter { name: lossy(name), interpreter });
+                return Err(Obstacle::NoInterpreter(String::from_utf8_lossy(interpreter).into_owned()));
             }
             Ok(Program { library: elf.library_need(&full), ..plain(path) })
         }
@@ -231,8 +200,7 @@ fn inspect(
             let interpreter =
                 line.trim_ascii().split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
             if !in_directory(directory, Path::new(OsStr::from_bytes(interpreter))).exists() {
-                let interpreter = String::from_utf8_lossy(interpreter).into_owned();
-                return Err(ProgramError::NoInterpreter { name: lossy(name), interpreter });
+                return Err(Obstacle::NoInterpreter(String::from_utf8_lossy(interpreter).into_owned()));
             }
             Ok(plain(path))
         }

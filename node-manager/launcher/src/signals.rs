@@ -131,6 +131,12 @@ pub fn set_all_default() {
     (1..=libc::SIGRTMAX()).filter(|signal| *signal != libc::SIGPIPE).for_each(set_default);
 }
 
+/// Stops this process, as the shell expects of one that got its stop signal.
+pub fn stop_here() {
+    // SAFETY: raise touches no memory of ours.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
 /// A descriptor from which blocked signals are read.
 pub struct SignalQueue(OwnedFd);
 

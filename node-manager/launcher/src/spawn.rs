@@ -18,10 +18,14 @@ const STACK_BYTES: usize = 64 * 1024;
 
 /// A program with its arguments and environment, ready to be started any number of times.
 pub struct Plan {
-    path: CString,
-    arguments: Vec<CString>,
-    environment: Vec<CString>,
-    directory: Option<CString>,
+    /// The program.
+    pub path: CString,
+    /// Its arguments, the name of the program first.
+    pub arguments: Vec<CString>,
+    /// Its variables.
+    pub environment: Vec<CString>,
+    /// Where it runs, if not here.
+    pub directory: Option<CString>,
 }
 
 /// What one rank gets of its own.
@@ -76,17 +80,6 @@ pub struct StartError {
 }
 
 impl Plan {
-    /// A plan to run `path` with these arguments (the name of the program first), in this
-    /// environment and directory.
-    pub fn new(
-        path: CString,
-        arguments: Vec<CString>,
-        environment: Vec<CString>,
-        directory: Option<CString>,
-    ) -> Self {
-        Self { path, arguments, environment, directory }
-    }
-
     /// Starts the program as a child of the calling thread, which must live as long as the child
     /// should: its end kills the child.
     ///
@@ -109,7 +102,7 @@ impl Plan {
             launcher: rustix::process::getpid().as_raw_pid(),
             failure: None,
         };
-        let mut stack = Stack([0; STACK_BYTES]).boxed();
+        let mut stack = Box::new(Stack([0; STACK_BYTES]));
         let mut pidfd: RawFd = -1;
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
         // SAFETY: the stack is the child's own, aligned, and outlives it, because CLONE_VFORK holds
@@ -142,12 +135,6 @@ impl Plan {
 
 #[repr(align(16))]
 struct Stack([u8; STACK_BYTES]);
-
-impl Stack {
-    fn boxed(self) -> Box<Self> {
-        Box::new(self)
-    }
-}
 
 struct Child<'a> {
     path: &'a CStr,
@@ -255,12 +242,12 @@ mod tests {
     fn program_gets_its_arguments_environment_and_directory() {
         let (mut reader, writer) = io::pipe().unwrap();
         let script = text("echo $1 $COLOUR $SHADE $(pwd)");
-        let plan = Plan::new(
-            text("/bin/sh"),
-            vec![text("sh"), text("-c"), script, text("sh"), text("one")],
-            vec![text("COLOUR=red"), text("PATH=/bin:/usr/bin")],
-            Some(text("/")),
-        );
+        let plan = Plan {
+            path: text("/bin/sh"),
+            arguments: vec![text("sh"), text("-c"), script, text("sh"), text("one")],
+            environment: vec![text("COLOUR=red"), text("PATH=/bin:/usr/bin")],
+            directory: Some(text("/")),
+        };
         let blocked = SignalSet::of(&[]);
         use std::os::fd::AsRawFd;
         let shade = [text("SHADE=dark")];
@@ -280,9 +267,9 @@ mod tests {
     fn failing_step_is_told_with_the_kernels_reason() {
         let blocked = SignalSet::of(&[]);
         let failing = |path: &str, directory: &str| {
-            Plan::new(text(path), vec![text("x")], vec![], Some(text(directory)))
-                .start(&setting(&blocked, 1))
-                .unwrap_err()
+            let (path, directory) = (text(path), Some(text(directory)));
+            let plan = Plan { path, arguments: vec![text("x")], environment: vec![], directory };
+            plan.start(&setting(&blocked, 1)).unwrap_err()
         };
         let missing = failing("/no/such/program", "/");
         assert_eq!((missing.step, missing.error.raw_os_error()), (Step::Execute, Some(libc::ENOENT)));

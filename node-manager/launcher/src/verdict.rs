@@ -165,16 +165,11 @@ pub enum Verdict {
         /// What it gave as the reason; may be empty.
         message: String,
     },
-    /// A rank left with code 0 after `MPI_Init`, without `MPI_Finalize`, while others still ran.
-    NotFinalized {
-        /// Which.
-        rank: RankName,
-    },
-    /// The NIC found that nothing pending can ever complete, or that its memory is damaged.
-    Stuck {
-        /// What it saw, in lines.
-        report: String,
-    },
+    /// This rank left with code 0 after `MPI_Init`, without `MPI_Finalize`, while others still ran.
+    NotFinalized(RankName),
+    /// The NIC found that nothing pending can ever complete, or that its memory is damaged; what it saw, in
+    /// lines.
+    Stuck(String),
     /// The time limit struck.
     TimedOut {
         /// The limit.
@@ -217,16 +212,28 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All texts in it, to be cut where somebody says it who is not believed.
-    pub fn texts(&mut self) -> Vec<&mut String> {
+    /// The job was ended by this signal, with the exit status that a shell gives for it.
+    pub fn interrupted(signal: Signal) -> Self {
+        Self::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 }
+    }
+
+    /// Cuts all texts in it, where somebody says it who is not believed: reports to so many bytes, others to
+    /// fewer.
+    pub fn clip_texts(&mut self, bytes: usize, report_bytes: usize) {
+        let is_report = matches!(self, Verdict::Stuck(_) | Verdict::TimedOut { .. });
+        let bytes = if is_report { report_bytes } else { bytes };
+        self.texts().into_iter().for_each(|text| clip(text, bytes));
+    }
+
+    fn texts(&mut self) -> Vec<&mut String> {
         fn of_rank(rank: &mut RankName) -> impl Iterator<Item = &mut String> {
             iter::once(&mut rank.host).chain(&mut rank.program)
         }
         match self {
             Verdict::Success | Verdict::Interrupted { .. } => vec![],
-            Verdict::RankFailed { rank, .. } | Verdict::NotFinalized { rank } => of_rank(rank).collect(),
+            Verdict::RankFailed { rank, .. } | Verdict::NotFinalized(rank) => of_rank(rank).collect(),
             Verdict::Aborted { rank, message, .. } => of_rank(rank).chain([message]).collect(),
-            Verdict::Stuck { report } | Verdict::TimedOut { report, .. } => vec![report],
+            Verdict::Stuck(report) | Verdict::TimedOut { report, .. } => vec![report],
             Verdict::NotStarted { message, .. } => vec![message],
             Verdict::NodeLost { host, seen_from, reason } => vec![host, seen_from, reason],
             Verdict::LauncherLost { host, .. } => vec![host],
@@ -242,7 +249,7 @@ impl Verdict {
                 0 => 1,
                 code => code,
             },
-            Verdict::NotFinalized { .. } | Verdict::Stuck { .. } | Verdict::NodeLost { .. } => STATUS_RUNTIME,
+            Verdict::NotFinalized(_) | Verdict::Stuck(_) | Verdict::NodeLost { .. } => STATUS_RUNTIME,
             Verdict::TimedOut { .. } => STATUS_TIMEOUT,
             Verdict::Interrupted { status, .. } | Verdict::NotStarted { status, .. } => *status,
             Verdict::LauncherLost { exit, .. } => match exit.status() {
@@ -265,11 +272,11 @@ impl Verdict {
             Verdict::Aborted { rank, code, message } => {
                 format!("{rank} aborted the job with code {code}: {message}")
             }
-            Verdict::NotFinalized { rank } => format!(
+            Verdict::NotFinalized(rank) => format!(
                 "{rank} exited with code 0 after MPI_Init but without MPI_Finalize, while other ranks still \
                  ran; call MPI_Finalize before the program ends, or MPI_Abort to end all ranks"
             ),
-            Verdict::Stuck { report } => report.trim_end().to_owned(),
+            Verdict::Stuck(report) => report.trim_end().to_owned(),
             Verdict::TimedOut { limit, report } => {
                 let head = format!("the job was ended by its time limit of {} s", limit.as_secs_f64());
                 match report.trim_end() {
@@ -292,12 +299,41 @@ impl Verdict {
     }
 }
 
+/// Cuts a text that is longer than so many bytes, between two characters, and says so.
+pub fn clip(text: &mut String, bytes: usize) {
+    const CUT: &str = " ... (cut)";
+    if text.len() > bytes {
+        let mut end = bytes - CUT.len();
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        // What was cut off is not to be kept.
+        text.shrink_to_fit();
+        text.push_str(CUT);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rank() -> RankName {
         RankName { rank: 3, host: "n7".into(), program: None }
+    }
+
+    #[test]
+    fn text_is_cut_between_characters_to_no_more_than_the_limit_and_says_so() {
+        for (text, expected) in [
+            ("short".to_owned(), "short".to_owned()),
+            ("x".repeat(20), "x".repeat(20)),
+            ("x".repeat(21), "xxxxxxxxxx ... (cut)".into()),
+            (format!("x{}", "\u{e4}".repeat(20)), "x\u{e4}\u{e4}\u{e4}\u{e4} ... (cut)".into()),
+        ] {
+            let mut clipped = text;
+            clip(&mut clipped, 20);
+            assert_eq!(clipped, expected);
+        }
     }
 
     #[test]
@@ -313,7 +349,7 @@ mod tests {
             (Verdict::Aborted { rank: rank(), code: 0, message: String::new() }, 1),
             (Verdict::Aborted { rank: rank(), code: 512, message: String::new() }, 1),
             (Verdict::Aborted { rank: rank(), code: -1, message: String::new() }, 255),
-            (Verdict::Stuck { report: String::new() }, 125),
+            (Verdict::Stuck(String::new()), 125),
             (Verdict::TimedOut { limit: Duration::from_secs(1), report: String::new() }, 124),
             (Verdict::Interrupted { signal: libc::SIGINT, status: 130 }, 130),
             (

@@ -6,15 +6,15 @@
 //! others.
 
 use super::control_sockets::{ControlSockets, KeptSocket};
-use super::readiness;
 use bcs_core::PortRange;
 use bcs_core::{EventTable, GlobalVariable, SparseMemory};
 use bcs_credentials::Credential;
+use bcs_daemon::wait::{or_never, watch};
 use bcs_fabric::{Fabric, FabricError};
 use bcs_protocol::commit;
 use bcs_quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
-use program_launcher::launch;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use program_launcher::output::is_ready;
+use rustix::event::PollFlags;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// How long leaving a view may take.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -43,22 +43,9 @@ pub enum ControlError {
     /// The roster cannot be.
     #[error("cannot join the control network: {0}")]
     Roster(#[from] RosterError),
-    /// A member's address is none.
-    #[error(
-        "cannot join the control network: '{address}' of {name} is no address; the managers are of different releases"
-    )]
-    Address {
-        /// The member.
-        name: String,
-        /// What was said to be its address.
-        address: String,
-    },
-    /// A view was announced for which no end is bound.
-    #[error("view {view} was announced without having been bound; the managers are of different releases")]
-    NotBound {
-        /// The view.
-        view: u64,
-    },
+    /// This view was announced, for which no end is bound.
+    #[error("view {0} was announced without having been bound; the managers are of different releases")]
+    NotBound(u64),
     /// The system does not let us wait for the network, or has no descriptor for it.
     #[error("cannot wait for the control network: {0}")]
     Wait(#[from] io::Error),
@@ -140,21 +127,16 @@ impl ControlNetwork {
     ///
     /// # Errors
     /// The view was not bound, or its roster cannot be. The node is on no view then.
-    pub fn connect(&mut self, view: u64, roster: Vec<launch::Member>) -> Result<(), ControlError> {
+    pub fn connect(&mut self, view: u64, roster: Vec<Member>) -> Result<(), ControlError> {
         drop(self.leave());
         let (port, kept) = match self.bound.take() {
             Some((bound, port, kept)) if bound == view => (port, kept),
-            _ => return Err(ControlError::NotBound { view }),
+            _ => return Err(ControlError::NotBound(view)),
         };
-        let member = |launch::Member { name, address }| match address.parse() {
-            Ok(address) => Ok(Member { name, address }),
-            Err(_) => Err(ControlError::Address { name, address }),
-        };
-        let roster = roster.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
         let memory = SparseMemory::new(commit::MEMORY_BYTES);
         let fabric = port.connect(roster, memory, EventTable::new(commit::EVENTS))?;
         let socket = fabric.as_fd().try_clone_to_owned()?;
-        let readiness = readiness::watch(socket)?;
+        let readiness = watch(socket)?;
         let beat_at = Instant::now();
         // What has arrived before it was watched is looked for first.
         self.joined = Some(Joined { fabric, readiness, is_readable: true, beat: 0, beat_at, kept });
@@ -194,7 +176,7 @@ impl ControlNetwork {
                         ready.clear_ready();
                     }
                 }
-                () = sleep_until(due.map(Instant::from_std)) => {}
+                () = or_never(due.map(|due| sleep_until(due.into()))) => {}
             }
         }
         self.progress()
@@ -241,7 +223,7 @@ impl ControlNetwork {
             self.joined = None;
             return Err(error);
         }
-        joined.is_readable = is_readable(&joined.fabric);
+        joined.is_readable = is_ready(&joined.fabric, PollFlags::IN);
         let beat = self.load(commit::BEAT);
         if let Some(joined) = &mut self.joined
             && joined.beat != beat
@@ -249,17 +231,5 @@ impl ControlNetwork {
             (joined.beat, joined.beat_at) = (beat, Instant::now());
         }
         Ok(())
-    }
-}
-
-fn is_readable(fabric: &QuicFabric) -> bool {
-    matches!(poll(&mut [PollFd::new(fabric, PollFlags::IN)], Some(&Timespec::default())), Ok(1..))
-}
-
-/// Waits until a time, for ever if there is none.
-pub async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

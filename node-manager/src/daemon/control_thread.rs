@@ -9,9 +9,10 @@
 //! Orders go in and events come out, each in their order. So what is ordered after a view was ordered is for
 //! that view, and what is told after [`NetworkEvent::Joined`] is of that view.
 
-use super::control_network::{ControlNetwork, ControlSettings, sleep_until};
+use super::control_network::{ControlNetwork, ControlSettings};
+use bcs_daemon::wait::or_never;
+use bcs_quic::Member;
 use nic_emu::priority::{self, Level};
-use program_launcher::launch::Member;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// How long after it has failed an end of a view is tried to be bound again.
 const BIND_AGAIN: Duration = Duration::from_millis(100);
@@ -161,7 +162,7 @@ impl Driver {
                         tracing::error!(%error, "the control network has failed");
                     }
                 }
-                () = sleep_until(self.unbound.map(|(.., at)| at)) => {
+                () = or_never(self.unbound.map(|(.., at)| sleep_until(at))) => {
                     if let Some((view, network, _)) = self.unbound {
                         self.bind(view, network);
                     }

@@ -43,12 +43,9 @@ pub enum DaemonError {
     /// The credential cannot be used.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// There is no program launcher.
-    #[error("there is no program launcher at {}; install it beside node-manager, or name it in {LAUNCHER}", tried.join(" or "))]
-    NoLauncher {
-        /// Where it was looked for.
-        tried: Vec<String>,
-    },
+    /// There is no program launcher in any of these places.
+    #[error("there is no program launcher at {}; install it beside node-manager, or name it in {LAUNCHER}", .0.join(" or "))]
+    NoLauncher(Vec<String>),
     /// The system refuses something that every node manager needs.
     #[error("cannot {what}: {error}")]
     System {

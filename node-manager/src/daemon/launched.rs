@@ -5,7 +5,6 @@
 //! rank that does not, nor a slow stream to the manager holds up the rest of the job, let alone other jobs;
 //! and when the task ends, no process of the job is left.
 
-use super::control_network::sleep_until;
 use super::credit::{InputQueue, OutputCredit};
 use super::groups::Group;
 use super::life::{Action, Ending, Life};
@@ -13,9 +12,10 @@ use super::limits::{CHUNK_BYTES, COMMAND_BYTES, HELD_OPEN, WAITING_BYTES};
 use super::node::Node;
 use super::outgoing::{Frame, Outgoing};
 use super::spawn::{self, Started};
-use super::{readiness, users};
+use super::users;
 use bcs_core::JobId;
 use bcs_core::wire;
+use bcs_daemon::wait::{or_never, watch};
 use bcs_protocol::node::{FromNode, LaunchOrder};
 use bcs_stream::{Receiver, StreamError};
 use program_launcher::control::{Command, Notice};
@@ -36,7 +36,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// What a job is told.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ async fn begin(node: &Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends) 
     let (user, slot, job) = (order.user.clone(), order.slot, order.job);
     let mut launch = order.into_launch()?;
     let listen = launch.network.as_mut().map(|network| {
-        network.listen = listen.to_string();
+        network.listen = listen;
         network.ports = node.ports;
         listen
     });
@@ -171,42 +171,6 @@ enum Wake {
     Time,
 }
 
-async fn readable(pipe: &Option<pipe::Receiver>) {
-    match pipe {
-        // An error shows when it is read.
-        Some(pipe) => drop(pipe.readable().await),
-        None => std::future::pending().await,
-    }
-}
-
-async fn ready(pipe: &Option<pipe::Sender>, interest: Interest) {
-    match pipe {
-        Some(pipe) => drop(pipe.ready(interest).await),
-        None => std::future::pending().await,
-    }
-}
-
-async fn writable(socket: &Option<OwnedWriteHalf>) {
-    match socket {
-        Some(socket) => drop(socket.writable().await),
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_notice(notices: &mut Option<Receiver<OwnedReadHalf>>) -> Result<Option<Notice>, StreamError> {
-    match notices {
-        Some(notices) => notices.receive().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn gone(strays: &mut Option<Pin<Box<dyn Future<Output = usize>>>>) -> usize {
-    match strays {
-        Some(strays) => strays.await,
-        None => std::future::pending().await,
-    }
-}
-
 impl Launched {
     fn new(
         node: Rc<Node>,
@@ -227,7 +191,7 @@ impl Launched {
             life,
             begun: Instant::now(),
             pid,
-            pidfd: readiness::watch(pidfd)?,
+            pidfd: watch(pidfd)?,
             group,
             executing: Some(pipe::Receiver::from_owned_fd(failure)?),
             failure: Vec::new(),
@@ -279,9 +243,11 @@ impl Launched {
         let kill_at = self.life.poll_timeout().map(|at| self.begun + at);
         let due = kill_at.into_iter().chain(self.give_up_at).min();
         let [output, error_output] = &self.outputs;
+        let input = |interest| self.input_pipe.as_ref().map(|pipe| pipe.ready(interest));
+        // An error of a pipe shows when it is used.
         tokio::select! {
             order = self.ends.orders.recv(), if !self.ends.orders.is_closed() => Wake::Order(order),
-            () = readable(&self.executing) => Wake::Executing,
+            _ = or_never(self.executing.as_ref().map(pipe::Receiver::readable)) => Wake::Executing,
             room = self.ends.manager.room(next), if !self.said.is_empty() => {
                 match (room, self.said.pop_front()) {
                     (Some(room), Some(frame)) => {
@@ -293,15 +259,15 @@ impl Launched {
                 }
                 Wake::Said
             }
-            notice = next_notice(&mut self.notices), if has_room => Wake::Notice(notice),
-            () = writable(&self.commands), if !self.to_launcher.is_empty() => Wake::CommandsWritable,
-            () = readable(output), if may_read => Wake::Output(0),
-            () = readable(error_output), if may_read => Wake::Output(1),
-            () = ready(&self.input_pipe, Interest::WRITABLE), if !self.input.front().is_empty() => Wake::InputWritable,
-            () = ready(&self.input_pipe, Interest::ERROR) => Wake::InputClosed,
+            notice = or_never(self.notices.as_mut().map(Receiver::receive)), if has_room => Wake::Notice(notice),
+            _ = or_never(self.commands.as_ref().map(OwnedWriteHalf::writable)), if !self.to_launcher.is_empty() => Wake::CommandsWritable,
+            _ = or_never(output.as_ref().map(pipe::Receiver::readable)), if may_read => Wake::Output(0),
+            _ = or_never(error_output.as_ref().map(pipe::Receiver::readable)), if may_read => Wake::Output(1),
+            _ = or_never(input(Interest::WRITABLE)), if !self.input.front().is_empty() => Wake::InputWritable,
+            _ = or_never(input(Interest::ERROR)) => Wake::InputClosed,
             _ = self.pidfd.readable(), if self.exit.is_none() => Wake::Exited,
-            left = gone(&mut self.strays) => Wake::StraysGone(left),
-            () = sleep_until(due) => Wake::Time,
+            left = or_never(self.strays.as_mut()) => Wake::StraysGone(left),
+            () = or_never(due.map(sleep_until)) => Wake::Time,
         }
     }
 

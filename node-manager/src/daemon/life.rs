@@ -12,10 +12,10 @@
 //! are cut ([`super::limits`]). The invariant: one [`Notice::Over`] is said of every job, the last, after the
 //! launcher's process has ended: the launcher's own, or that it was lost.
 
-use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES, clip};
+use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES};
 use program_launcher::control::{Command, Notice};
-use program_launcher::verdict::{Exit, STATUS_SIGNAL, STATUS_USAGE, Verdict};
-use std::net::{IpAddr, SocketAddr};
+use program_launcher::verdict::{Exit, STATUS_USAGE, Verdict, clip};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// What is to be done.
@@ -106,11 +106,8 @@ impl Life {
                 self.kill_by(now + PATIENCE);
                 return vec![];
             }
-            Notice::Listening(address) => {
-                let parsed = address.parse::<SocketAddr>().ok().map(|address| address.ip());
-                if self.listen.is_none() || parsed != self.listen {
-                    return self.handle_nonsense(&format!("it listens at '{address}'"));
-                }
+            Notice::Listening(address) if Some(address.ip()) != self.listen => {
+                return self.handle_nonsense(&format!("it listens at '{address}'"));
             }
             Notice::Prepared if self.is_prepared => return vec![],
             Notice::Prepared => {
@@ -131,6 +128,7 @@ impl Life {
                 return self.handle_nonsense(&format!("it reports on {} ranks", state.ranks.len()));
             }
             Notice::Remark(_)
+            | Notice::Listening(_)
             | Notice::Started(_)
             | Notice::Failed(_)
             | Notice::Unreachable { .. }
@@ -163,8 +161,7 @@ impl Life {
         if ending == Ending::Shutdown && !self.has_failed && !self.ranks_gone && self.verdict.is_none() {
             self.has_failed = true;
             let remark = format!("the node manager of {} is shut down, and ends its jobs", self.host);
-            let verdict =
-                Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 };
+            let verdict = Verdict::interrupted(libc::SIGTERM);
             actions.extend([Action::Say(Notice::Remark(remark)), Action::Say(Notice::Failed(verdict))]);
         }
         actions.push(Action::Tell(Command::End));
@@ -215,15 +212,15 @@ impl Life {
 /// Cuts the texts of a notice. Of an honest launcher's none is so long.
 fn cut(notice: &mut Notice) {
     match notice {
-        Notice::Remark(text) | Notice::Listening(text) | Notice::Unreachable { reason: text, .. } => {
-            clip(text, TEXT_BYTES);
-        }
+        Notice::Remark(text) | Notice::Unreachable { reason: text, .. } => clip(text, TEXT_BYTES),
         Notice::Failed(verdict) | Notice::RanksGone(verdict) | Notice::Over(verdict) => {
-            for text in verdict.texts() {
-                clip(text, REPORT_BYTES);
-            }
+            verdict.clip_texts(REPORT_BYTES, REPORT_BYTES);
         }
-        Notice::Prepared | Notice::Started(_) | Notice::Blocked | Notice::Report { .. } => {}
+        Notice::Listening(_)
+        | Notice::Prepared
+        | Notice::Started(_)
+        | Notice::Blocked
+        | Notice::Report { .. } => {}
     }
 }
 
@@ -321,11 +318,10 @@ mod tests {
 
     #[test]
     fn launcher_that_listens_elsewhere_than_it_was_told_is_killed() {
-        for address in ["10.0.0.8:4000", "10.0.0.7", "manager:7410", ""] {
-            let actions = life().handle_notice(Notice::Listening(address.into()), MS);
-            assert!(matches!(&actions[..], [Action::Say(Notice::Remark(_)), Action::Kill]), "{actions:?}");
-        }
-        let honest = Notice::Listening("10.0.0.7:4000".into());
+        let elsewhere = Notice::Listening(([10, 0, 0, 8], 4000).into());
+        let actions = life().handle_notice(elsewhere, MS);
+        assert!(matches!(&actions[..], [Action::Say(Notice::Remark(_)), Action::Kill]), "{actions:?}");
+        let honest = Notice::Listening(([10, 0, 0, 7], 4000).into());
         assert_eq!(life().handle_notice(honest.clone(), MS), [Action::Say(honest.clone())]);
         let mut alone = Life::new("n7".into(), None, 2);
         assert!(alone.handle_notice(honest, MS).contains(&Action::Kill), "its job has no network");
@@ -334,7 +330,7 @@ mod tests {
     #[test]
     fn prepared_and_failed_are_said_once() {
         let mut life = life();
-        let failed = Notice::Failed(Verdict::Stuck { report: String::new() });
+        let failed = Notice::Failed(Verdict::Stuck(String::new()));
         assert_eq!(
             life.handle_notice(Notice::Prepared, MS),
             [Action::Say(Notice::Prepared), Action::Prepared]

@@ -86,37 +86,3 @@ const _: () = {
     // One message of a job fits with those of others.
     assert!(STREAM_BYTES >= Notice::MAX_BYTES + REPORT_BYTES && INPUT_CREDIT as usize <= COMMAND_BYTES);
 };
-
-/// Cuts a text that is longer than so many bytes, between two characters, and says so.
-pub fn clip(text: &mut String, bytes: usize) {
-    const CUT: &str = " ... (cut)";
-    if text.len() > bytes {
-        let mut end = bytes - CUT.len();
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-        // What was cut off is not to be kept.
-        text.shrink_to_fit();
-        text.push_str(CUT);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_cut_between_characters_to_no_more_than_the_limit_and_says_so() {
-        for (text, expected) in [
-            ("short".to_owned(), "short".to_owned()),
-            ("x".repeat(20), "x".repeat(20)),
-            ("x".repeat(21), "xxxxxxxxxx ... (cut)".into()),
-            (format!("x{}", "\u{e4}".repeat(20)), "x\u{e4}\u{e4}\u{e4}\u{e4} ... (cut)".into()),
-        ] {
-            let mut clipped = text;
-            clip(&mut clipped, 20);
-            assert_eq!(clipped, expected);
-        }
-    }
-}

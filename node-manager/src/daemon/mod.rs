@@ -20,7 +20,7 @@
 //! | `credit`, `outgoing` | how much output and input, and how much for the manager, may be under way; no I/O |
 //! | `spawn`, `users` | executing a launcher as the user of its job |
 //! | `groups`, `strays` | the control group of a job, and what launchers have left |
-//! | `address`, `patience`, `notify`, `readiness` | where the node listens, how often it tries, what systemd is told, descriptors to wait for |
+//! | `address`, `patience`, `notify` | where the node listens, how often it tries, what systemd is told |
 //!
 //! The invariant: no process of a job is left when the job is over, when the manager is lost, or when the
 //! daemon ends.
@@ -39,7 +39,6 @@ mod limits;
 mod node;
 mod outgoing;
 mod patience;
-mod readiness;
 mod session;
 mod spawn;
 mod strays;

@@ -140,8 +140,6 @@ fn launcher() -> Result<PathBuf, DaemonError> {
     let found = candidates.iter().find(|path| path.is_file()).map(|path| path.canonicalize());
     match found {
         Some(Ok(path)) => Ok(path),
-        _ => Err(DaemonError::NoLauncher {
-            tried: candidates.iter().map(|path| path.display().to_string()).collect(),
-        }),
+        _ => Err(DaemonError::NoLauncher(candidates.iter().map(|path| path.display().to_string()).collect())),
     }
 }

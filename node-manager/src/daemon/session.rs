@@ -5,7 +5,7 @@
 //! The invariant: when a session is over, for whatever reason, no job is left.
 
 use super::address::listen_address;
-use super::control_network::{ControlSettings, sleep_until};
+use super::control_network::ControlSettings;
 use super::control_thread::{ControlThread, NetworkEvent, NetworkOrder};
 use super::jobs::{Jobs, Refusal};
 use super::launched::{self, Ends, Event, Order};
@@ -15,6 +15,7 @@ use super::node::Node;
 use super::outgoing::{Outgoing, Writing, outgoing};
 use bcs_core::JobId;
 use bcs_credentials::MANAGER;
+use bcs_daemon::wait::or_never;
 use bcs_protocol::node::{FromNode, LaunchOrder, ToNode, VERSION};
 use bcs_stream as stream;
 use bcs_stream::Receiver;
@@ -144,7 +145,7 @@ async fn greet(node: &Node) -> Result<Greeted, String> {
             let heartbeat = Duration::from_millis(heartbeat_ms.max(1).into());
             Ok(Greeted { receiver, writer, listen, heartbeat, missed: missed.max(1) })
         }
-        Some(ToNode::Refused { reason }) => Err(format!("the machine manager refuses this node: {reason}")),
+        Some(ToNode::Refused(reason)) => Err(format!("the machine manager refuses this node: {reason}")),
         Some(_) => Err(format!("cannot {greet}: it says something else first; it is of a different release")),
         None => Err(format!("cannot {greet}: it closed the connection; its log says why")),
     }
@@ -267,7 +268,7 @@ impl Session {
                     self.ends_at = Some(Instant::now() + ENDING);
                     self.end_all(Ending::Shutdown);
                 }
-                () = sleep_until(self.ends_at) => {}
+                () = or_never(self.ends_at.map(tokio::time::sleep_until)) => {}
             }
         };
         match lost {
@@ -337,7 +338,7 @@ impl Session {
     fn handle(&mut self, message: ToNode) -> Result<(), String> {
         match message {
             ToNode::Welcome { .. } => {}
-            ToNode::Refused { reason } => {
+            ToNode::Refused(reason) => {
                 return Err(format!("the machine manager refuses this node: {reason}"));
             }
             ToNode::Bind { view, network } => self.control.order(NetworkOrder::Bind(view, network)),
@@ -361,7 +362,7 @@ impl Session {
     fn handle_control(&mut self, event: Option<NetworkEvent>) -> Result<(), String> {
         match event.ok_or("the thread of the control network has ended")? {
             NetworkEvent::Bound(view, address) => {
-                self.say(FromNode::Bound { view, address: address.to_string() });
+                self.say(FromNode::Bound { view, address });
             }
             NetworkEvent::Joined(view, members) => {
                 tracing::info!(view, members, "view");

@@ -133,7 +133,7 @@ fn launcher_that_says_much_takes_little_memory_of_the_managers() {
         let notices = [
             Notice::Remark(long.clone()),
             Notice::Unreachable { node: 1, reason: long.clone() },
-            Notice::Failed(Verdict::Stuck { report: long.clone() }),
+            Notice::Failed(Verdict::Stuck(long.clone())),
             Notice::Over(Verdict::NotStarted { message: long, status: 1 }),
         ];
         fs::write(&said, notices.iter().flat_map(frame).collect::<Vec<u8>>()).unwrap();
@@ -147,7 +147,7 @@ fn launcher_that_says_much_takes_little_memory_of_the_managers() {
             let FromNode::Launcher { notice, .. } = manager.next().await else { continue };
             let text = match &notice {
                 Notice::Remark(text) | Notice::Unreachable { reason: text, .. } => (text, 5_000),
-                Notice::Failed(Verdict::Stuck { report }) => (report, 70_000),
+                Notice::Failed(Verdict::Stuck(report)) => (report, 70_000),
                 Notice::Over(Verdict::NotStarted { message, .. }) => (message, 70_000),
                 other => panic!("{other:?}"),
             };

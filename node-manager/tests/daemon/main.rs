@@ -293,16 +293,16 @@ fn launchers_of_a_job_on_two_nodes_join_its_network_and_start_when_both_are_comm
             });
             order.node = NodeId(number);
             let credential = credentials[number as usize].to_pem();
-            let listen = "to be filled in".into();
+            let listen = [0; 4].into();
             order.network = Some(JobNetwork { id: 77, credential, listen, ports: PortRange::ANY });
             manager.send(ToNode::Launch(Box::new(order))).await;
             let address = manager
                 .notice(1, |notice| match notice {
-                    Notice::Listening(address) => Some(address.clone()),
+                    Notice::Listening(address) => Some(*address),
                     _ => None,
                 })
                 .await;
-            assert!(address.starts_with("127.0.0.1:") && is_in_range(manager.ports, &address), "{address}");
+            assert!(address.ip().is_loopback() && is_in_range(manager.ports, address), "{address}");
             members.push(Member { name: manager.node.clone(), address });
         }
         for manager in &mut nodes {
@@ -515,7 +515,7 @@ fn node_that_is_refused_says_why_and_tries_again() {
     play(|| async {
         let cluster = Cluster::new().await;
         let daemon = cluster.start();
-        cluster.welcome().await.send(ToNode::Refused { reason: "it is to be repaired".into() }).await;
+        cluster.welcome().await.send(ToNode::Refused("it is to be repaired".into())).await;
         daemon.logs("refuses this node: it is to be repaired").await;
         cluster.welcome().await.make_view(1).await;
     });

@@ -8,7 +8,6 @@ use bcs_credentials::{Authority, Credential};
 use bcs_fabric::{Assignment, Comparison, Condition, Fabric};
 use bcs_protocol::commit;
 use bcs_protocol::node::{ALPN, CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
-use bcs_quic as quic;
 use bcs_quic::{NetworkId, QuicFabric, QuicOptions, QuicPort};
 use bcs_stream as stream;
 use bcs_stream::{Receiver, SecureEnds, StreamError};
@@ -34,8 +33,8 @@ use tokio_rustls::TlsStream;
 const PORTS: &str = "21000-21999";
 
 /// Whether an end of a network is where the configuration wants it.
-pub fn is_in_range(ports: PortRange, address: &str) -> bool {
-    ports.ports().contains(&address.parse::<SocketAddr>().unwrap().port())
+pub fn is_in_range(ports: PortRange, address: SocketAddr) -> bool {
+    ports.ports().contains(&address.port())
 }
 
 /// No wait of a test is longer.
@@ -419,21 +418,18 @@ impl Manager {
         self.send(ToNode::Bind { view, network }).await;
         let address = self
             .next_that(|message| match message {
-                FromNode::Bound { view: its, address } if *its == view => Some(address.clone()),
+                FromNode::Bound { view: its, address } if *its == view => Some(*address),
                 _ => None,
             })
             .await;
-        assert!(is_in_range(self.ports, &address), "{address}");
-        let own = port.local_address().to_string();
+        assert!(is_in_range(self.ports, address), "{address}");
+        let own = port.local_address();
         let roster = vec![
             Member { name: "manager".into(), address: own },
             Member { name: self.node.clone(), address },
         ];
         self.send(ToNode::View { view, roster: roster.clone() }).await;
-        let known =
-            |member: Member| quic::Member { name: member.name, address: member.address.parse().unwrap() };
         let memory = SparseMemory::new(commit::MEMORY_BYTES);
-        let roster = roster.into_iter().map(known).collect();
         let mut fabric = port.connect(roster, memory, EventTable::new(commit::EVENTS)).unwrap();
         fabric.begin_connect_all();
         let old = self.fabric.replace(fabric);

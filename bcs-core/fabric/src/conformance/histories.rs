@@ -1,91 +1,13 @@
 //! Random concurrent programs, one a node, whose history must have an order that explains it.
 
 use super::history::{Action, History, Outcome};
-use super::test_bed::{Cluster, LOCAL, TestBed, settle, variable};
-use crate::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
+use super::program::Program;
+use super::test_bed::{Cluster, TestBed, settle, variable};
+use crate::{Condition, Fabric};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 
 const VARIABLES: usize = 2;
-
-/// One node's program, and how far it has come.
-struct Program {
-    node: NodeId,
-    steps: Vec<Action>,
-    done: Vec<(Action, Outcome)>,
-    under_way: Option<Option<Ticket>>,
-}
-
-impl Program {
-    /// Goes on as far as it can without waiting. A program waits for each of its operations.
-    fn advance<F: Fabric>(&mut self, port: &mut F) {
-        while let Some(action) = self.steps.get(self.done.len()) {
-            let outcome = match self.under_way.take() {
-                None => self.begin(&action.clone(), port),
-                Some(None) => match port.test_event(LOCAL) {
-                    Ok(0) => None,
-                    Ok(_) => Some(Outcome::Done),
-                    Err(error) => Some(failed(&error)),
-                }
-                .or_else(|| {
-                    self.under_way = Some(None);
-                    None
-                }),
-                Some(Some(ticket)) => match port.test_query(ticket) {
-                    None => {
-                        self.under_way = Some(Some(ticket));
-                        None
-                    }
-                    Some(Ok(holds)) => Some(Outcome::Answer(holds)),
-                    Some(Err(error)) => Some(failed(&error)),
-                },
-            };
-            match outcome {
-                Some(outcome) => {
-                    let action = self.steps[self.done.len()].clone();
-                    self.done.push((action, outcome));
-                }
-                None if self.under_way.is_some() => return,
-                None => {}
-            }
-        }
-    }
-
-    fn begin<F: Fabric>(&mut self, action: &Action, port: &mut F) -> Option<Outcome> {
-        match action {
-            Action::Put { nodes, variable: number, value } => {
-                let at = variable(*number as u64).address();
-                let data = value.to_le_bytes();
-                match port.xfer_and_signal(Source::Bytes(&data), nodes, at, Some(LOCAL), None) {
-                    Ok(()) => self.under_way = Some(None),
-                    Err(error) => return Some(failed(&error)),
-                }
-            }
-            Action::Query { nodes, variable: number, condition, value, assignment } => {
-                let comparison =
-                    Comparison { variable: variable(*number as u64), condition: *condition, value: *value };
-                let assignment =
-                    assignment.map(|(number, value)| Assignment { variable: variable(number as u64), value });
-                match port.compare_and_write(nodes, comparison, assignment) {
-                    Ok(ticket) => self.under_way = Some(Some(ticket)),
-                    Err(error) => return Some(failed(&error)),
-                }
-            }
-            Action::Load { variable: number } => {
-                return Some(Outcome::Saw(port.load(variable(*number as u64)).expect("in memory")));
-            }
-        }
-        None
-    }
-}
-
-fn failed(error: &FabricError) -> Outcome {
-    match error {
-        FabricError::NodeDead { .. } => Outcome::Failed,
-        FabricError::SelfDead { .. } => Outcome::Unknown,
-        error => panic!("an operation of a random program failed: {error}"),
-    }
-}
 
 fn random_action(nodes: u32, unique: &mut u64, random: &mut fastrand::Rng) -> Action {
     let mut set: NodeSet = (0..nodes).map(NodeId).filter(|_| random.f64() < 0.6).collect();
@@ -120,11 +42,9 @@ pub(super) fn run_random_programs(
     let mut random = fastrand::Rng::with_seed(seed);
     let mut unique = 0;
     let mut programs: Vec<Program> = (0..nodes)
-        .map(|node| Program {
-            node: NodeId(node),
-            steps: (0..length).map(|_| random_action(nodes, &mut unique, &mut random)).collect(),
-            done: Vec::new(),
-            under_way: None,
+        .map(|node| {
+            let steps = (0..length).map(|_| random_action(nodes, &mut unique, &mut random)).collect();
+            Program::new(NodeId(node), steps)
         })
         .collect();
     let mut steps = 0;
@@ -136,8 +56,7 @@ pub(super) fn run_random_programs(
                 program.advance(cluster.port(program.node));
             }
         }
-        let all_done =
-            programs.iter().all(|program| program.done.len() == length || Some(program.node) == dead);
+        let all_done = programs.iter().all(|program| program.is_done() || Some(program.node) == dead);
         if let Some((node, after)) = kill
             && steps == after
         {
@@ -176,8 +95,7 @@ pub(super) fn run_random_programs(
 /// A dead node's operation under way may or may not have happened.
 fn finish(mut program: Program, dead: Option<NodeId>) -> Vec<(Action, Outcome)> {
     if dead == Some(program.node) && program.under_way.is_some() {
-        let action = program.steps[program.done.len()].clone();
-        program.done.push((action, Outcome::Unknown));
+        program.finish(Outcome::Unknown);
     }
     program.done
 }

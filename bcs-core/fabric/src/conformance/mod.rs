@@ -10,10 +10,13 @@ pub mod history;
 mod deaths;
 mod histories;
 mod litmus;
+mod messages;
+mod program;
 mod queries;
 mod test_bed;
 mod transfers;
 
+pub use messages::any_message;
 pub use test_bed::{Cluster, EVENTS, MEMORY_BYTES, TestBed};
 
 /// Checks everything, with each of the seeds; or with the one in the environment variable `BCS_SEED` alone.

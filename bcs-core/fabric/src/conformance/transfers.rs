@@ -207,7 +207,7 @@ pub(super) fn wrong_arguments_are_refused_and_change_nothing(bed: &impl TestBed,
             port.xfer_and_signal(Source::Bytes(&[1; 8]), destinations, GlobalAddress(at), local, remote)
                 .unwrap_err()
         };
-        assert!(matches!(put(&NodeSet::new(), 0, Some(LOCAL), None), FabricError::NoNodes { .. }));
+        assert!(matches!(put(&NodeSet::new(), 0, Some(LOCAL), None), FabricError::NoNodes(_)));
         let stranger = all.union(&NodeSet::single(NodeId(nodes + 5)));
         let error = put(&stranger, 0, Some(LOCAL), None);
         assert!(

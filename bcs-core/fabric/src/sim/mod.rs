@@ -189,7 +189,7 @@ impl Fabric for SimFabric {
     /// Steps the whole cluster once.
     fn wait(&mut self) -> Result<(), FabricError> {
         let stepped = self.world.borrow_mut().step();
-        stepped.map(drop).ok_or(FabricError::Stalled { node: self.node })
+        stepped.map(drop).ok_or(FabricError::Stalled(self.node))
     }
 
     fn take_failure(&mut self) -> Option<FabricError> {

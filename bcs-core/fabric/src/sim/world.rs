@@ -385,7 +385,7 @@ impl World {
         };
         // All nodes here run the same code: one that breaks the protocol is a bug that a test must show.
         if let Err(error) = self.nodes[to.index()].handle_message(from, message) {
-            panic!("at {} ns, {to}: {error}", self.now_ns);
+            panic!("at {} ns, {from} to {to}: {error}", self.now_ns);
         }
     }
 }

@@ -241,55 +241,15 @@ impl WireMessage for Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conformance::any_message;
     use bcs_core::wire::{decode, encode};
 
     #[test]
     fn every_message_is_decoded_from_its_encoding() {
-        let operation = OperationId { initiator: NodeId(3), sequence: 9 };
-        let round = Round { arbiter: NodeId(1), number: 4 };
-        let below: NodeSet = "4-7,900".parse().unwrap();
-        let commits = vec![
-            Commit { operation, verdict: Verdict::Order(77) },
-            Commit { operation, verdict: Verdict::Conclude(true) },
-        ];
-        let put = Work::Put { at: GlobalAddress(64), bytes: 3, remote_event: Some(EventId(2)) };
-        let query = Work::Query {
-            variable: GlobalAddress(8),
-            condition: Condition::NotEqual,
-            value: 1,
-            assignment: Some((GlobalAddress(16), 2)),
-        };
-        let prepare = |work| Message::Prepare {
-            operation,
-            work,
-            base: 5,
-            settled_below: 8,
-            sole: false,
-            awaited: true,
-            below: below.clone(),
-            payload: Bytes::from_static(b"abc"),
-        };
-        let ballot = Ballot { lowest: 1, highest: 2, vote: Vote::Busy };
-        let messages = [
-            prepare(put),
-            prepare(query),
-            Message::Fragment { operation, payload: Bytes::from(vec![7; FRAGMENT_BYTES]) },
-            Message::Decide {
-                operation,
-                wave: 2,
-                verdict: Verdict::Abort,
-                settled_below: 1,
-                below: below.clone(),
-            },
-            Message::Acknowledge { operation, wave: 1, ballot },
-            Message::Obituary { dead: below.clone() },
-            Message::Inquire { round, dead: NodeSet::single(NodeId(0)), below: below.clone() },
-            Message::Testify { round, commits: commits.clone() },
-            Message::Resolve { round, commits, below },
-        ];
-        for message in messages {
+        bcs_core::damage::run(|random| {
+            let message = any_message(random);
             assert_eq!(decode::<Message>(&encode(&message).unwrap()), Ok(message));
-        }
+        });
     }
 
     #[test]

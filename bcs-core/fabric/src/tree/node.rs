@@ -97,7 +97,7 @@ impl<M: GlobalMemory> TreeNode<M> {
     /// The sender does not keep the protocol; the message has had no effect.
     pub fn handle_message(&mut self, from: NodeId, message: Message) -> Result<(), ProtocolError> {
         if !self.members.contains(from) {
-            return Err(ProtocolError::Stranger { from });
+            return Err(ProtocolError::Stranger);
         }
         if self.cut_off {
             return Ok(());
@@ -110,7 +110,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             }
             return Ok(());
         }
-        self.check_message(from, &message)?;
+        self.check_message(&message)?;
         let handled = self.dispatch(from, message);
         self.handle_loopback();
         handled
@@ -156,7 +156,7 @@ impl<M: GlobalMemory> TreeNode<M> {
     }
 
     /// What must hold of any message, whatever state it finds.
-    pub(super) fn check_message(&self, from: NodeId, message: &Message) -> Result<(), ProtocolError> {
+    pub(super) fn check_message(&self, message: &Message) -> Result<(), ProtocolError> {
         let (below, stamp) = match message {
             Message::Prepare { below, base, .. } => (Some(below), *base),
             Message::Decide { below, verdict: Verdict::Order(stamp), .. } => (Some(below), *stamp),
@@ -167,11 +167,11 @@ impl<M: GlobalMemory> TreeNode<M> {
             Message::Fragment { .. } | Message::Obituary { .. } => (None, 0),
         };
         if stamp > STAMP_LIMIT {
-            return Err(ProtocolError::Stamp { from, stamp });
+            return Err(ProtocolError::Stamp(stamp));
         }
         match below {
             Some(below) if !below.is_subset(&self.members) || below.contains(self.node) => {
-                Err(ProtocolError::Misrouted { from, nodes: below.clone() })
+                Err(ProtocolError::Misrouted(below.clone()))
             }
             _ => Ok(()),
         }
@@ -183,7 +183,7 @@ impl<M: GlobalMemory> TreeNode<M> {
                 let header = Header { operation, work, base, sole, awaited };
                 self.handle_prepare(from, header, settled_below, &below, payload)
             }
-            Message::Fragment { operation, payload } => self.handle_fragment(from, operation, payload),
+            Message::Fragment { operation, payload } => self.handle_fragment(operation, payload),
             Message::Decide { operation, wave, verdict, settled_below, below } => {
                 self.handle_decide(from, operation, wave, verdict, settled_below, &below)
             }
@@ -207,7 +207,10 @@ impl<M: GlobalMemory> TreeNode<M> {
                 self.handle_testify(from, round, commits);
                 Ok(())
             }
-            Message::Resolve { round, commits, below } => self.handle_resolve(from, round, commits, &below),
+            Message::Resolve { round, commits, below } => {
+                self.handle_resolve(round, commits, &below);
+                Ok(())
+            }
         }
     }
 

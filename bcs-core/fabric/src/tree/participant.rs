@@ -19,6 +19,7 @@ use super::error::ProtocolError;
 use super::initiator::OPERATIONS_LIMIT;
 use super::message::{Ballot, Message, OperationId, Verdict, Vote, Work};
 use super::node::TreeNode;
+use super::order::Place;
 use super::participation::{Goal, Header, Participation, Stage, tombstone};
 use super::receipt::Receipt;
 use crate::Condition;
@@ -41,10 +42,10 @@ impl<M: GlobalMemory> TreeNode<M> {
         if self.is_over(operation) || self.participations.contains_key(&operation) {
             return Ok(());
         }
-        let bytes = self.check_work(from, operation, work)?;
+        let bytes = self.check_work(operation, work)?;
         let inline = payload.len() as u64;
         let Some(missing_bytes) = bytes.checked_sub(inline) else {
-            return Err(ProtocolError::Excess { from, operation, bytes: inline - bytes });
+            return Err(ProtocolError::Excess { operation, bytes: inline - bytes });
         };
         if !self.admit(from, operation, settled_below)? {
             return Ok(());
@@ -82,7 +83,6 @@ impl<M: GlobalMemory> TreeNode<M> {
 
     pub(super) fn handle_fragment(
         &mut self,
-        from: NodeId,
         operation: OperationId,
         payload: Bytes,
     ) -> Result<(), ProtocolError> {
@@ -94,10 +94,10 @@ impl<M: GlobalMemory> TreeNode<M> {
         let missing = participation.missing_bytes;
         match participation.stage {
             // There would be no end to them.
-            Stage::Receiving if bytes == 0 => return Err(ProtocolError::Empty { from, operation }),
+            Stage::Receiving if bytes == 0 => return Err(ProtocolError::Empty(operation)),
             Stage::Receiving if bytes <= missing => {}
             Stage::Settled(_) => return Ok(()),
-            _ => return Err(ProtocolError::Excess { from, operation, bytes: bytes - missing }),
+            _ => return Err(ProtocolError::Excess { operation, bytes: bytes - missing }),
         }
         participation.missing_bytes -= bytes;
         participation.payload.push(payload.clone());
@@ -124,7 +124,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             Some(participation) if participation.wave >= wave => return Ok(()),
             Some(participation) if !self.allows(participation, verdict) => {
                 let stage = participation.stage.name();
-                return Err(ProtocolError::Impossible { from, operation, verdict, stage });
+                return Err(ProtocolError::Impossible { operation, verdict, stage });
             }
             Some(_) => {}
             // The initiator gave up before the operation got here: it is remembered, because it may still
@@ -135,7 +135,7 @@ impl<M: GlobalMemory> TreeNode<M> {
                 }
                 self.participations.insert(operation, tombstone(from));
             }
-            None => return Err(ProtocolError::Impossible { from, operation, verdict, stage: "unknown" }),
+            None => return Err(ProtocolError::Impossible { operation, verdict, stage: "unknown" }),
         }
         self.forget_below(operation.initiator, settled_below);
         let awaiting =
@@ -195,9 +195,7 @@ impl<M: GlobalMemory> TreeNode<M> {
                 Verdict::Conclude(holds),
             ) => {
                 let work = participation.work;
-                self.order.remove(place);
-                let wrote = holds && self.assign(work);
-                self.settle(operation, wrote.then_some(verdict));
+                self.conclude(operation, place, work, holds);
             }
         }
     }
@@ -234,9 +232,7 @@ impl<M: GlobalMemory> TreeNode<M> {
                         participation.stage = Stage::Evaluated(place);
                     }
                     if sole {
-                        self.order.remove(place);
-                        let wrote = holds && self.assign(work);
-                        self.settle(operation, wrote.then_some(Verdict::Conclude(true)));
+                        self.conclude(operation, place, work, holds);
                     } else {
                         self.acknowledge_when_done(operation);
                         break;
@@ -275,7 +271,7 @@ impl<M: GlobalMemory> TreeNode<M> {
     ) -> Result<bool, ProtocolError> {
         let initiator = operation.initiator;
         if !self.members.contains(initiator) || (initiator == self.node && from != self.node) {
-            return Err(ProtocolError::Foreign { from, operation });
+            return Err(ProtocolError::Foreign(operation));
         }
         self.forget_below(initiator, settled_below);
         if self.participations.len() < OPERATIONS_LIMIT {
@@ -286,7 +282,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             return Ok(true);
         }
         if from == initiator {
-            return Err(ProtocolError::TooMany { from, operation });
+            return Err(ProtocolError::TooMany(operation));
         }
         self.recovery.declared.insert(initiator);
         self.learn_death(initiator);
@@ -314,15 +310,15 @@ impl<M: GlobalMemory> TreeNode<M> {
             || self.settled_below.get(&operation.initiator).is_some_and(|below| operation.sequence < *below)
     }
 
-    fn check_work(&self, from: NodeId, operation: OperationId, work: Work) -> Result<u64, ProtocolError> {
-        let memory = |error| ProtocolError::Memory { from, operation, error };
+    fn check_work(&self, operation: OperationId, work: Work) -> Result<u64, ProtocolError> {
+        let memory = |error| ProtocolError::Memory { operation, error };
         match work {
             Work::Put { at, bytes, remote_event } => {
                 self.memory.check(at, bytes).map_err(memory)?;
                 let count = self.events.count();
                 match remote_event {
                     Some(event) if event.0 >= count => {
-                        Err(ProtocolError::NoSuchEvent { from, operation, event: event.0, count })
+                        Err(ProtocolError::NoSuchEvent { operation, event: event.0, count })
                     }
                     _ => Ok(bytes),
                 }
@@ -382,6 +378,13 @@ impl<M: GlobalMemory> TreeNode<M> {
         } else {
             self.transmit(parent, message);
         }
+    }
+
+    /// A query has its answer: it writes, if it holds, and is over here.
+    fn conclude(&mut self, operation: OperationId, place: Place, work: Work, holds: bool) {
+        self.order.remove(place);
+        let wrote = holds && self.assign(work);
+        self.settle(operation, wrote.then_some(Verdict::Conclude(true)));
     }
 
     /// An operation that has left the queue is over here.

@@ -12,7 +12,6 @@
 //! aborted nobody knew to be decided, nor can learn it later.
 
 use super::agreement::{Lead, Part, PartStage, take_answer};
-use super::error::ProtocolError;
 use super::message::{Commit, Message, OperationId, Round, Verdict};
 use super::node::TreeNode;
 use bcs_core::global_memory::GlobalMemory;
@@ -83,19 +82,13 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
     }
 
-    pub(super) fn handle_resolve(
-        &mut self,
-        _from: NodeId,
-        round: Round,
-        commits: Vec<Commit>,
-        below: &NodeSet,
-    ) -> Result<(), ProtocolError> {
+    pub(super) fn handle_resolve(&mut self, round: Round, commits: Vec<Commit>, below: &NodeSet) {
         if self.dead.contains(round.arbiter) {
-            return Ok(());
+            return;
         }
-        let Some(part) = self.recovery.part.as_mut() else { return Ok(()) };
-        if part.round != round || part.stage == PartStage::Resolved {
-            return Ok(());
+        let Some(part) = self.recovery.part.as_mut().filter(|part| part.round == round) else { return };
+        if part.stage == PartStage::Resolved {
+            return;
         }
         part.stage = PartStage::Resolved;
         let dead = part.dead.clone();
@@ -114,7 +107,6 @@ impl<M: GlobalMemory> TreeNode<M> {
             self.apply_verdict(operation, verdict);
         }
         self.advance();
-        Ok(())
     }
 
     fn is_stale(&self, round: Round) -> bool {

@@ -9,18 +9,17 @@ use super::super::connection::{CloseCode, Connection, Hello, PeerFault, Stage};
 use super::super::link::LinkState;
 use super::super::options::Member;
 use super::super::tls;
-use super::{Driver, HANDSHAKE_TIMEOUT, UNPROVED_LIMIT, UNPROVED_UNVALIDATED_LIMIT, now};
+use super::{HANDSHAKE_TIMEOUT, QuicFabric, UNPROVED_LIMIT, UNPROVED_UNVALIDATED_LIMIT, now};
 use bcs_core::global_memory::GlobalMemory;
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
-use bcs_fabric::tree::TreeNode;
 use bytes::Bytes;
 use quinn_proto::{ConnectionError, ConnectionHandle, Incoming, Side, VarInt};
 use std::time::Instant;
 
-impl Driver {
+impl<M: GlobalMemory> QuicFabric<M> {
     /// Somebody wants to connect, and has proved nothing.
-    pub(super) fn handle_incoming(&mut self, incoming: Incoming, now: Instant) {
+    pub(super) fn handle_incoming(&mut self, incoming: Incoming) {
         let is_known = self.addresses.contains(&incoming.remote_address().ip());
         self.buffer.clear();
         if self.unproved >= UNPROVED_LIMIT || self.is_leaving || self.is_cut_off {
@@ -38,10 +37,10 @@ impl Driver {
                 false => self.transports.for_stranger(),
             };
             let server = self.configs.server_over(transport);
-            match self.endpoint.accept(incoming, now, &mut self.buffer, Some(server)) {
+            match self.endpoint.accept(incoming, self.now, &mut self.buffer, Some(server)) {
                 Ok((ConnectionHandle(handle), quic)) => {
                     self.unproved += 1;
-                    self.insert(handle, Connection::new(quic, None, now + HANDSHAKE_TIMEOUT));
+                    self.insert(handle, Connection::new(quic, None, self.now + HANDSHAKE_TIMEOUT));
                 }
                 Err(error) => {
                     if let Some(transmit) = error.response {
@@ -53,13 +52,7 @@ impl Driver {
     }
 
     /// Both ends have proved that they have credentials of this network. The end that accepts looks whose.
-    pub(super) fn handle_connected<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &mut Connection,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
+    pub(super) fn handle_connected(&mut self, handle: usize, connection: &mut Connection) {
         let Stage::Shaking(until) = connection.stage else { return };
         if connection.quic.side() == Side::Client {
             connection.stage = Stage::Greeting(until);
@@ -70,27 +63,24 @@ impl Driver {
         let node = name.and_then(|name| self.names.get(&name.to_ascii_lowercase()).copied());
         let Some(node) = node.filter(|node| *node != self.node) else {
             self.refused_connections += 1;
-            return self.close(handle, connection, CloseCode::Stranger, "not a member of this network", now);
+            return self.close(handle, connection, CloseCode::Stranger, "not a member of this network");
         };
-        if tree.dead().contains(node) {
+        if self.tree.dead().contains(node) {
             self.refused_connections += 1;
-            return self.close(handle, connection, CloseCode::DeclaredDead, "declared dead", now);
+            return self.close(handle, connection, CloseCode::DeclaredDead, "declared dead");
         }
         match self.links[node.index()].state {
             LinkState::Idle | LinkState::Awaiting(_) => {}
             LinkState::Dialling(own, _) if node < self.node => {
-                if let Some(mut crossed) = self.connections[own].take() {
-                    self.close(own, &mut crossed, CloseCode::Crossed, "both ends dialled", now);
-                    self.connections[own] = Some(crossed);
-                }
+                self.close_at(own, CloseCode::Crossed, "both ends dialled");
             }
             LinkState::Dialling(..) | LinkState::Up(_) | LinkState::Departed | LinkState::Broken(_) => {
-                return self.close(handle, connection, CloseCode::Crossed, "there is another link", now);
+                return self.close(handle, connection, CloseCode::Crossed, "there is another link");
             }
         }
         connection.peer = Some(node);
         connection.open_streams();
-        let hello = Hello { network: self.network.0, from: self.node, to: node };
+        let hello = Hello { network: self.options.network.0, from: self.node, to: node };
         // A hello of fixed size is never too long.
         let _ = connection.greet(&hello);
         self.raise(handle, connection, node);
@@ -102,38 +92,24 @@ impl Driver {
         self.link_timers.retain(|(_, other)| *other != node);
     }
 
-    pub(super) fn handle_hello<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &mut Connection,
-        greeted: Hello,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
+    pub(super) fn handle_hello(&mut self, handle: usize, connection: &mut Connection, greeted: Hello) {
         let Some(node) = connection.peer else { return };
-        let expected = Hello { network: self.network.0, from: node, to: self.node };
+        let expected = Hello { network: self.options.network.0, from: node, to: self.node };
         if greeted != expected {
             let fault = PeerFault::Greeting { greeted, expected };
-            return self.reject(handle, connection, &fault, tree, now);
+            return self.reject(handle, connection, &fault);
         }
         connection.open_streams();
         self.raise(handle, connection, node);
     }
 
     /// The peer does not keep the protocol: its connection is closed, and its node is dead.
-    pub(super) fn reject<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &mut Connection,
-        fault: &PeerFault,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
-        self.close(handle, connection, CloseCode::Protocol, "protocol error", now);
+    pub(super) fn reject(&mut self, handle: usize, connection: &mut Connection, fault: &PeerFault) {
+        self.close(handle, connection, CloseCode::Protocol, "protocol error");
         if let Some(node) = connection.peer
             && self.carries(handle, node)
         {
-            self.break_link(node, format!("it does not keep the protocol: {fault}"), tree, now);
+            self.break_link(node, format!("it does not keep the protocol: {fault}"));
         }
     }
 
@@ -156,14 +132,7 @@ impl Driver {
     }
 
     /// A connection is lost. What that means for its link.
-    pub(super) fn handle_loss<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &Connection,
-        reason: &ConnectionError,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
+    pub(super) fn handle_loss(&mut self, handle: usize, connection: &Connection, reason: &ConnectionError) {
         let Some(node) = connection.peer.filter(|node| self.carries(handle, *node)) else {
             self.refused_connections += u64::from(connection.peer.is_none());
             return;
@@ -176,56 +145,44 @@ impl Driver {
         let has_no_answer = matches!(reason, ConnectionError::TimedOut | ConnectionError::Reset);
         match self.links[node.index()].state {
             _ if was_told(CloseCode::DeclaredDead) => {
-                self.break_link(node, "it holds this node for dead".into(), tree, now);
-                self.resign(tree);
+                self.break_link(node, "it holds this node for dead".into());
+                self.resign();
             }
             LinkState::Dialling(_, until) if was_told(CloseCode::Crossed) => {
                 self.links[node.index()].state = LinkState::Awaiting(until);
             }
-            LinkState::Dialling(_, until) if has_no_answer && now < until => {
-                self.dial(node, until, tree, now)
-            }
+            LinkState::Dialling(_, until) if has_no_answer && self.now < until => self.dial(node, until),
             _ if was_told(CloseCode::Orderly) || (connection.is_departing && has_no_answer) => {
-                self.depart(node, tree, now);
+                self.depart(node);
             }
-            _ => self.break_link(node, reason.to_string(), tree, now),
+            _ => self.break_link(node, reason.to_string()),
         }
     }
 
     /// The other end has left in order. If it is still needed, it is dead.
-    pub(super) fn depart<M: GlobalMemory>(&mut self, node: NodeId, tree: &mut TreeNode<M>, now: Instant) {
+    pub(super) fn depart(&mut self, node: NodeId) {
         let link = &mut self.links[node.index()];
         link.state = LinkState::Departed;
-        if link.discard(self.node, &mut self.backlog) || tree.involves(node) {
-            self.break_link(node, "it has left, but was still needed".into(), tree, now);
+        if link.discard(self.node, &mut self.backlog) || self.tree.involves(node) {
+            self.break_link(node, "it has left, but was still needed".into());
         }
     }
 
-    pub(super) fn break_link<M: GlobalMemory>(
-        &mut self,
-        node: NodeId,
-        reason: String,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
+    pub(super) fn break_link(&mut self, node: NodeId, reason: String) {
         let link = &mut self.links[node.index()];
         let state = std::mem::replace(&mut link.state, LinkState::Broken(reason));
         link.discard(self.node, &mut self.backlog);
-        if let LinkState::Dialling(handle, _) | LinkState::Up(handle) = state
-            && let Some(mut connection) = self.connections[handle].take()
-        {
-            self.close(handle, &mut connection, CloseCode::DeclaredDead, "declared dead", now);
-            self.connections[handle] = Some(connection);
-            self.mark(handle);
+        if let LinkState::Dialling(handle, _) | LinkState::Up(handle) = state {
+            self.close_at(handle, CloseCode::DeclaredDead, "declared dead");
         }
         // The node is a member, or it would have no link.
-        let _ = tree.declare_dead(node);
+        let _ = self.tree.declare_dead(node);
     }
 
     /// This node takes no further part.
-    pub(super) fn resign<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>) {
+    pub(super) fn resign(&mut self) {
         // A node is a member of its own network.
-        let _ = tree.declare_dead(self.node);
+        let _ = self.tree.declare_dead(self.node);
     }
 
     pub(super) fn close(
@@ -234,14 +191,13 @@ impl Driver {
         connection: &mut Connection,
         code: CloseCode,
         reason: &'static str,
-        now: Instant,
     ) {
         if connection.stage == Stage::Over && connection.quic.is_closed() {
             return;
         }
         self.leave_unproved(connection);
         connection.stage = Stage::Over;
-        connection.quic.close(now, VarInt::from_u32(code as u32), Bytes::from_static(reason.as_bytes()));
+        connection.quic.close(self.now, VarInt::from_u32(code as u32), Bytes::from_static(reason.as_bytes()));
         if !connection.is_marked {
             connection.is_marked = true;
             self.marked.push(handle);
@@ -249,15 +205,15 @@ impl Driver {
     }
 
     /// Closes the links of those that have become known to be dead, or all, if this node has.
-    pub(super) fn bury<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>, now: Instant) {
-        for node in tree.dead().difference(&self.buried).iter() {
+    pub(super) fn bury(&mut self) {
+        for node in self.tree.dead().difference(&self.buried).iter() {
             if !matches!(self.links[node.index()].state, LinkState::Broken(_)) {
-                self.break_link(node, "declared dead".into(), tree, now);
+                self.break_link(node, "declared dead".into());
             }
         }
-        self.buried = tree.dead().clone();
-        if tree.is_cut_off() && !std::mem::replace(&mut self.is_cut_off, true) {
-            self.close_all(CloseCode::Resigned, "takes no further part", now);
+        self.buried = self.tree.dead().clone();
+        if self.tree.is_cut_off() && !std::mem::replace(&mut self.is_cut_off, true) {
+            self.close_all(CloseCode::Resigned, "takes no further part");
             for link in &mut self.links {
                 link.discard(self.node, &mut self.backlog);
                 link.state = LinkState::Broken("this node takes no further part".into());
@@ -266,54 +222,56 @@ impl Driver {
     }
 
     /// Closes all links, and sends so, once.
-    pub fn abandon(&mut self) {
-        let now = now();
-        self.close_all(CloseCode::Resigned, "takes no further part", now);
+    pub(crate) fn abandon(&mut self) {
+        self.now = now();
+        self.close_all(CloseCode::Resigned, "takes no further part");
         for connection in self.connections.iter_mut().flatten() {
             self.buffer.clear();
-            if let Some(transmit) = connection.quic.poll_transmit(now, 1, &mut self.buffer) {
+            if let Some(transmit) = connection.quic.poll_transmit(self.now, 1, &mut self.buffer) {
                 self.socket.send(transmit, &self.buffer);
             }
         }
     }
 
-    pub fn close_all(&mut self, code: CloseCode, reason: &'static str, now: Instant) {
+    pub(crate) fn close_all(&mut self, code: CloseCode, reason: &'static str) {
         for handle in 0..self.connections.len() {
-            if let Some(mut connection) = self.connections[handle].take() {
-                self.close(handle, &mut connection, code, reason, now);
-                self.connections[handle] = Some(connection);
-            }
+            self.close_at(handle, code, reason);
+        }
+    }
+
+    fn close_at(&mut self, handle: usize, code: CloseCode, reason: &'static str) {
+        if let Some(mut connection) = self.connections[handle].take() {
+            self.close(handle, &mut connection, code, reason);
+            self.connections[handle] = Some(connection);
         }
     }
 
     /// Dials a node, if it has not been.
-    pub fn dial_idle<M: GlobalMemory>(&mut self, node: NodeId, tree: &mut TreeNode<M>, now: Instant) {
+    pub(crate) fn dial_idle(&mut self, node: NodeId) {
+        self.now = now();
         if self.links[node.index()].state == LinkState::Idle {
-            self.dial(node, now + self.connect_timeout, tree, now);
+            self.dial(node, self.now + self.options.connect_timeout);
         }
     }
 
-    pub(super) fn dial<M: GlobalMemory>(
-        &mut self,
-        node: NodeId,
-        until: Instant,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
+    pub(super) fn dial(&mut self, node: NodeId, until: Instant) {
         let Member { name, address } = &self.roster[node.index()];
         let client = self.configs.client_over(self.transports.for_member(*address));
-        match self.endpoint.connect(now, client, *address, name) {
+        match self.endpoint.connect(self.now, client, *address, name) {
             Ok((ConnectionHandle(handle), quic)) => {
                 self.links[node.index()].state = LinkState::Dialling(handle, until);
                 self.link_timers.insert((until, node));
-                self.insert(handle, Connection::new(quic, Some(node), until.min(now + HANDSHAKE_TIMEOUT)));
+                self.insert(
+                    handle,
+                    Connection::new(quic, Some(node), until.min(self.now + HANDSHAKE_TIMEOUT)),
+                );
             }
-            Err(error) => self.break_link(node, format!("it cannot be dialled: {error}"), tree, now),
+            Err(error) => self.break_link(node, format!("it cannot be dialled: {error}")),
         }
     }
 
     /// The nodes whose links are up and have not acknowledged everything to its end.
-    pub fn unacknowledged(&self) -> NodeSet {
+    pub(crate) fn unacknowledged(&self) -> NodeSet {
         let links = self.links.iter().zip(0..);
         links
             .filter(|(link, _)| match link.state {

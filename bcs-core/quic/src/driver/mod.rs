@@ -12,18 +12,20 @@
 mod lifecycle;
 
 use super::connection::{CloseCode, Connection, PeerFault, Stage};
-use super::link::{Backlog, Link, LinkState, matters_to_departed};
-use super::options::{Member, NetworkId};
+use super::link::{Backlog, Link, LinkState, is_answer};
+use super::options::{Member, QuicOptions};
 use super::socket::{Datagram, Socket};
 use super::tls;
 use super::transport::Transports;
-use bcs_core::global_memory::GlobalMemory;
+use bcs_core::global_memory::{GlobalMemory, SparseMemory};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
+use bcs_fabric::FabricError;
 use bcs_fabric::tree::{Lane, Receipt, TreeNode};
-use quinn_proto::{ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, Event, StreamEvent};
+use quinn_proto::{
+    ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event, StreamEvent,
+};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,22 +52,24 @@ const RECEIVE_CALLS: usize = 16;
 /// How long a node may take from its first datagram until its link is up.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A node's port to a network over QUIC.
 #[derive(Debug)]
-pub struct Driver {
-    pub node: NodeId,
-    pub socket: Socket,
-    pub links: Vec<Link>,
-    pub backlog: Backlog,
-    pub connect_timeout: Duration,
-    pub receipt_patience: Duration,
+pub struct QuicFabric<M: GlobalMemory = SparseMemory> {
+    pub(super) node: NodeId,
+    pub(super) options: QuicOptions,
+    pub(super) tree: TreeNode<M>,
+    pub(super) socket: Socket,
+    pub(super) links: Vec<Link>,
+    pub(super) backlog: Backlog,
     /// Connections of ends that are no members, or were not wanted.
-    pub refused_connections: u64,
+    pub(super) refused_connections: u64,
     /// All links end: this end's streams are finished as soon as they are empty.
-    pub is_leaving: bool,
-    roster: Arc<[Member]>,
+    pub(super) is_leaving: bool,
+    /// The time of this round, or of the call that is being made.
+    now: Instant,
+    roster: Vec<Member>,
     names: HashMap<String, NodeId>,
     addresses: HashSet<IpAddr>,
-    network: NetworkId,
     endpoint: Endpoint,
     configs: tls::Configs,
     transports: Transports,
@@ -80,7 +84,8 @@ pub struct Driver {
     refused_bulk: BTreeSet<usize>,
     /// Connections that have more to send than the socket takes.
     unsent: BTreeSet<usize>,
-    unproved: usize,
+    /// How many connections are under way whose other end has not proved who it is.
+    pub(super) unproved: usize,
     /// The dead whose links have been closed.
     buried: NodeSet,
     is_cut_off: bool,
@@ -107,33 +112,34 @@ thread_local! {
     pub static AHEAD: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-impl Driver {
-    pub fn new(
-        node: NodeId,
+impl<M: GlobalMemory> QuicFabric<M> {
+    pub(super) fn new(
+        options: QuicOptions,
+        tree: TreeNode<M>,
         socket: Socket,
-        endpoint: Endpoint,
         configs: tls::Configs,
         transports: Transports,
-        network: NetworkId,
-        roster: Arc<[Member]>,
+        roster: Vec<Member>,
         names: HashMap<String, NodeId>,
-        connect_timeout: Duration,
-        receipt_patience: Duration,
     ) -> Self {
+        let mut config = EndpointConfig::default();
+        // It is at least QUIC's least size: the option was checked.
+        let _ = config.max_udp_payload_size(options.datagram_bytes);
+        let (config, server) = (Arc::new(config), Arc::new(configs.server.clone()));
         Self {
-            node,
+            node: tree.node(),
+            options,
+            tree,
+            endpoint: Endpoint::new(config, Some(server), socket.may_probe_size(), None),
             socket,
             links: roster.iter().map(|_| Link::new(roster.len())).collect(),
             backlog: Backlog::default(),
-            connect_timeout,
-            receipt_patience,
             refused_connections: 0,
             is_leaving: false,
+            now: now(),
             addresses: roster.iter().map(|member| member.address.ip()).collect(),
             roster,
             names,
-            network,
-            endpoint,
             configs,
             transports,
             connections: Vec::new(),
@@ -151,7 +157,8 @@ impl Driver {
         }
     }
 
-    /// When something is due, whether or not anything arrives.
+    /// When [`bcs_fabric::Fabric::progress`] should be called at the latest, whether or not anything
+    /// arrives.
     pub fn next_timeout(&self) -> Option<Instant> {
         let owed = self.owed.iter().filter_map(|node| self.links[node.index()].due).min();
         let timer = self.timers.first().map(|(at, _)| *at);
@@ -159,7 +166,9 @@ impl Driver {
         timer.into_iter().chain(link).chain(owed).min()
     }
 
-    /// How many datagrams have come over the connection that carries a link.
+    /// How many datagrams have come over the link to a node since it came up, keep-alives and
+    /// acknowledgements included: a node that is driven sends at least one in each
+    /// [`QuicOptions::keep_alive`], whatever it has to say.
     pub fn datagrams_from(&self, node: NodeId) -> u64 {
         let Some(LinkState::Up(handle)) = self.links.get(node.index()).map(|link| &link.state) else {
             return 0;
@@ -169,39 +178,39 @@ impl Driver {
     }
 
     /// A round: hears and speaks until there is nothing more. True when something has moved.
-    pub fn drive<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>) -> io::Result<bool> {
-        let now = now();
+    pub(super) fn drive(&mut self) -> Result<bool, FabricError> {
+        self.now = now();
         let mut moved = !self.marked.is_empty();
-        self.pay(now);
+        self.pay();
         self.remark();
-        self.collect(tree, now);
-        self.settle(tree, now);
+        self.take_in();
+        self.settle();
         for _ in 0..RECEIVE_CALLS {
             let mut arrived = std::mem::take(&mut self.arrived);
             let is_more = self.socket.receive(|datagram| arrived.push(datagram));
             moved |= !arrived.is_empty();
             for datagram in arrived.drain(..) {
-                self.handle_datagram(datagram, now);
+                self.handle_datagram(datagram);
             }
             self.arrived = arrived;
-            let is_more = is_more?;
-            self.settle(tree, now);
+            let is_more = is_more.map_err(|error| self.network_error(&error))?;
+            self.settle();
             if !is_more {
                 break;
             }
         }
-        moved |= self.handle_timers(tree, now);
-        self.settle(tree, now);
+        moved |= self.handle_timers();
+        self.settle();
         Ok(moved)
     }
 
     /// Receipts that no other message has taken along in time go by themselves.
-    fn pay(&mut self, now: Instant) {
+    fn pay(&mut self) {
         let mut owed = std::mem::take(&mut self.owed);
         owed.retain(|node| {
             let link = &mut self.links[node.index()];
             match link.due {
-                Some(due) if due > now => return true,
+                Some(due) if due > self.now => return true,
                 Some(_) if !link.is_clear() => link.is_urgent = true,
                 _ => {}
             }
@@ -232,16 +241,16 @@ impl Driver {
         }
     }
 
-    fn settle<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>, now: Instant) {
+    fn settle(&mut self) {
         while !self.marked.is_empty() {
             let mut round = std::mem::take(&mut self.marked);
             for handle in &round {
-                self.hear(*handle, tree, now);
+                self.hear(*handle);
             }
-            self.collect(tree, now);
+            self.take_in();
             round.append(&mut self.marked);
             for handle in round {
-                self.speak(handle, tree, now);
+                self.speak(handle);
             }
             if self.backlog.relayed < RELAY_LIMIT_BYTES {
                 self.remark();
@@ -249,10 +258,10 @@ impl Driver {
         }
     }
 
-    fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
+    fn handle_datagram(&mut self, datagram: Datagram) {
         let Datagram { from, local_ip, ecn, bytes } = datagram;
         self.buffer.clear();
-        match self.endpoint.handle(now, from, local_ip, ecn, bytes, &mut self.buffer) {
+        match self.endpoint.handle(self.now, from, local_ip, ecn, bytes, &mut self.buffer) {
             None => {}
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
                 if let Some(connection) = self.connections.get_mut(handle).and_then(Option::as_mut) {
@@ -261,7 +270,7 @@ impl Driver {
                 }
             }
             Some(DatagramEvent::Response(transmit)) => self.socket.send(transmit, &self.buffer),
-            Some(DatagramEvent::NewConnection(incoming)) => self.handle_incoming(incoming, now),
+            Some(DatagramEvent::NewConnection(incoming)) => self.handle_incoming(incoming),
         }
     }
 
@@ -273,37 +282,35 @@ impl Driver {
         self.mark(handle);
     }
 
-    fn handle_timers<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>, now: Instant) -> bool {
+    fn handle_timers(&mut self) -> bool {
         let mut moved = false;
         while let Some((at, handle)) = self.timers.first().copied()
-            && at <= now
+            && at <= self.now
         {
             moved = true;
             self.timers.pop_first();
             let Some(mut connection) = self.connections[handle].take() else { continue };
             connection.timer = None;
-            connection.quic.handle_timeout(now);
-            if connection.deadline().is_some_and(|deadline| deadline <= now) {
-                self.close(handle, &mut connection, CloseCode::Late, "the handshake took too long", now);
-                self.handle_loss(handle, &connection, &ConnectionError::TimedOut, tree, now);
+            connection.quic.handle_timeout(self.now);
+            if connection.deadline().is_some_and(|deadline| deadline <= self.now) {
+                self.close(handle, &mut connection, CloseCode::Late, "the handshake took too long");
+                self.handle_loss(handle, &connection, &ConnectionError::TimedOut);
                 self.leave_unproved(&mut connection);
             }
             self.connections[handle] = Some(connection);
             self.mark(handle);
         }
         while let Some((at, node)) = self.link_timers.first().copied()
-            && at <= now
+            && at <= self.now
         {
             moved = true;
             self.link_timers.pop_first();
             if let LinkState::Dialling(_, until) | LinkState::Awaiting(until) = self.links[node.index()].state
-                && until <= now
+                && until <= self.now
             {
                 self.break_link(
                     node,
-                    format!("it could not be reached within {:?}", self.connect_timeout),
-                    tree,
-                    now,
+                    format!("it could not be reached within {:?}", self.options.connect_timeout),
                 );
             }
         }
@@ -311,7 +318,7 @@ impl Driver {
     }
 
     /// What has happened on a connection.
-    fn hear<M: GlobalMemory>(&mut self, handle: usize, tree: &mut TreeNode<M>, now: Instant) {
+    fn hear(&mut self, handle: usize) {
         let Some(mut connection) = self.connections[handle].take() else { return };
         connection.is_marked = false;
         let mut lost = None;
@@ -319,12 +326,12 @@ impl Driver {
             self.exchange_endpoint_events(handle, &mut connection);
             let Some(event) = connection.quic.poll() else { break };
             match event {
-                Event::Connected => self.handle_connected(handle, &mut connection, tree, now),
+                Event::Connected => self.handle_connected(handle, &mut connection),
                 Event::ConnectionLost { reason } => lost = Some(reason),
                 Event::Stream(StreamEvent::Opened { .. }) => connection.accept_streams(),
                 Event::Stream(StreamEvent::Finished { id }) => connection.count_acknowledged(id),
                 Event::Stream(StreamEvent::Stopped { .. }) => {
-                    self.reject(handle, &mut connection, &PeerFault::Stopped, tree, now);
+                    self.reject(handle, &mut connection, &PeerFault::Stopped);
                 }
                 // Streams are read and written in every round anyway.
                 Event::Stream(
@@ -340,8 +347,8 @@ impl Driver {
         if let Stage::Greeting(_) = connection.stage {
             match connection.read_hello() {
                 Ok(None) => {}
-                Ok(Some(hello)) => self.handle_hello(handle, &mut connection, hello, tree, now),
-                Err(fault) => self.reject(handle, &mut connection, &fault, tree, now),
+                Ok(Some(hello)) => self.handle_hello(handle, &mut connection, hello),
+                Err(fault) => self.reject(handle, &mut connection, &fault),
             }
         }
         if let (Stage::Up, Some(peer)) = (connection.stage, connection.peer) {
@@ -350,19 +357,19 @@ impl Driver {
             let read = connection.read(
                 |message, is_last| {
                     *received += u64::from(is_last);
-                    tree.handle_message(peer, message)
+                    self.tree.handle_message(peer, message)
                 },
                 || relayed < RELAY_LIMIT_BYTES,
             );
             match read {
                 Ok(true) => {}
                 Ok(false) => drop(self.refused_bulk.insert(handle)),
-                Err(fault) => self.reject(handle, &mut connection, &fault, tree, now),
+                Err(fault) => self.reject(handle, &mut connection, &fault),
             }
         }
         // What came before the end has been heard.
         if let Some(reason) = lost {
-            self.handle_loss(handle, &connection, &reason, tree, now);
+            self.handle_loss(handle, &connection, &reason);
             self.leave_unproved(&mut connection);
             connection.stage = Stage::Over;
         }
@@ -377,21 +384,27 @@ impl Driver {
         }
     }
 
+    /// Takes what the protocol has to say after a call into the links, where the next round finds it.
+    pub(super) fn collect(&mut self) {
+        self.now = now();
+        self.take_in();
+    }
+
     /// Takes what the protocol has to say into the links, and dials those that were not needed before.
-    pub fn collect<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>, now: Instant) {
+    fn take_in(&mut self) {
         loop {
-            while let Some((to, lane, message)) = tree.poll_prompt() {
+            while let Some((to, lane, message)) = self.tree.poll_prompt() {
                 let link = &mut self.links[to.index()];
                 match link.state {
                     LinkState::Broken(_) => {}
                     LinkState::Departed => {
-                        if matters_to_departed(&message) {
-                            self.break_link(to, "it has left, but was still needed".into(), tree, now);
+                        if !is_answer(&message) {
+                            self.break_link(to, "it has left, but was still needed".into());
                         }
                     }
                     LinkState::Idle => {
                         link.push(self.node, lane, message, &mut self.backlog);
-                        self.dial(to, now + self.connect_timeout, tree, now);
+                        self.dial(to, self.now + self.options.connect_timeout);
                     }
                     LinkState::Dialling(..) | LinkState::Awaiting(_) => {
                         link.push(self.node, lane, message, &mut self.backlog);
@@ -402,25 +415,25 @@ impl Driver {
                     }
                 }
             }
-            while let Some(Receipt { to, message, awaited }) = tree.poll_receipt() {
+            while let Some(Receipt { to, message, awaited }) = self.tree.poll_receipt() {
                 let link = &mut self.links[to.index()];
                 if let LinkState::Up(_) = link.state {
-                    let due = if awaited { now } else { now + self.receipt_patience };
+                    let due = self.now + if awaited { Duration::ZERO } else { self.options.receipt_patience };
                     link.push_patient(self.node, Lane::Control, message, &mut self.backlog, due);
                     self.owed.insert(to);
                 } else if !matches!(link.state, LinkState::Broken(_) | LinkState::Departed) {
                     link.push(self.node, Lane::Control, message, &mut self.backlog);
                 }
             }
-            if *tree.dead() == self.buried && tree.is_cut_off() == self.is_cut_off {
+            if *self.tree.dead() == self.buried && self.tree.is_cut_off() == self.is_cut_off {
                 return;
             }
-            self.bury(tree, now);
+            self.bury();
         }
     }
 
     /// Writes what waits for a connection, and sends what it has to send.
-    fn speak<M: GlobalMemory>(&mut self, handle: usize, tree: &mut TreeNode<M>, now: Instant) {
+    fn speak(&mut self, handle: usize) {
         let Some(mut connection) = self.connections[handle].take() else { return };
         connection.is_marked = false;
         if let (Stage::Up, Some(peer)) = (connection.stage, connection.peer) {
@@ -438,7 +451,7 @@ impl Driver {
                 written => written,
             };
             if let Err(fault) = written {
-                self.reject(handle, &mut connection, &fault, tree, now);
+                self.reject(handle, &mut connection, &fault);
             }
         }
         let segments = SEND_BATCH_BYTES / usize::from(connection.quic.current_mtu()).max(1);
@@ -449,7 +462,7 @@ impl Driver {
                 break;
             }
             self.buffer.clear();
-            let Some(transmit) = connection.quic.poll_transmit(now, segments, &mut self.buffer) else {
+            let Some(transmit) = connection.quic.poll_transmit(self.now, segments, &mut self.buffer) else {
                 break;
             };
             self.socket.send(transmit, &self.buffer);
@@ -471,14 +484,8 @@ impl Driver {
         self.connections[handle] = Some(connection);
     }
 
-    /// How many connections are under way whose other end has not proved who it is.
-    #[cfg(test)]
-    pub fn unproved(&self) -> usize {
-        self.unproved
-    }
-
     /// All connections are to be driven: what they may do has changed.
-    pub fn mark_all(&mut self) {
+    pub(super) fn mark_all(&mut self) {
         (0..self.connections.len()).for_each(|handle| self.mark(handle));
     }
 }

@@ -4,61 +4,16 @@
 use super::super::connection::Hello;
 use super::super::frame::{FrameBatch, FrameReader, Taken};
 use super::*;
-use bcs_core::damage::{damage, noise, run};
-use bcs_core::event::EventId;
+use bcs_core::damage::{damage, run};
 use bcs_core::wire;
-use bcs_fabric::Condition;
-use bcs_fabric::tree::{Ballot, Commit, Message, OperationId, Round, Verdict, Vote, Work};
+use bcs_fabric::conformance::any_message;
+use bcs_fabric::tree::Message;
 use bytes::Bytes;
-
-/// A message of any kind, with plausible contents.
-fn message(random: &mut fastrand::Rng) -> Message {
-    let operation = OperationId { initiator: NodeId(random.u32(..4)), sequence: random.u64(..4) };
-    let round = Round { arbiter: NodeId(random.u32(..4)), number: random.u64(..4) };
-    let below: NodeSet = (0..random.u32(..5)).map(|_| NodeId(random.u32(..70))).collect();
-    let payload = Bytes::from(noise(200, random));
-    let verdict = [Verdict::Abort, Verdict::Order(random.u64(..9)), Verdict::Conclude(random.bool())]
-        [random.usize(..3)];
-    let commits = vec![Commit { operation, verdict }; random.usize(..3)];
-    let work = match random.bool() {
-        true => Work::Put {
-            at: GlobalAddress(random.u64(..4096)),
-            bytes: random.u64(..300),
-            remote_event: random.bool().then(|| EventId(random.u32(..9))),
-        },
-        false => Work::Query {
-            variable: GlobalAddress(random.u64(..64)),
-            condition: Condition::Less,
-            value: random.u64(..),
-            assignment: random.bool().then(|| (GlobalAddress(random.u64(..64)), random.u64(..))),
-        },
-    };
-    let ballot = Ballot { lowest: random.u64(..9), highest: random.u64(..9), vote: Vote::Busy };
-    match random.u32(..8) {
-        0 => Message::Prepare {
-            operation,
-            work,
-            base: 1,
-            settled_below: 0,
-            sole: random.bool(),
-            awaited: random.bool(),
-            below,
-            payload,
-        },
-        1 => Message::Fragment { operation, payload },
-        2 => Message::Decide { operation, wave: random.u32(..4), verdict, settled_below: 0, below },
-        3 => Message::Acknowledge { operation, wave: random.u32(..4), ballot },
-        4 => Message::Obituary { dead: below },
-        5 => Message::Inquire { round, dead: below.clone(), below },
-        6 => Message::Testify { round, commits },
-        _ => Message::Resolve { round, commits, below },
-    }
-}
 
 #[test]
 fn damaged_messages_are_decoded_to_valid_ones_or_refused() {
     run(|random| {
-        let mut bytes = wire::encode(&message(random)).unwrap().to_vec();
+        let mut bytes = wire::encode(&any_message(random)).unwrap().to_vec();
         damage(&mut bytes, random);
         if let Ok(message) = wire::decode::<Message>(&bytes) {
             // What was decoded is whole: it can travel on.
@@ -94,7 +49,7 @@ fn damaged_credentials_are_refused_or_whole() {
 #[test]
 fn a_damaged_stream_of_frames_gives_whole_messages_until_it_is_refused() {
     run(|random| {
-        let messages: Vec<Message> = (0..random.usize(1..8)).map(|_| message(random)).collect();
+        let messages: Vec<Message> = (0..random.usize(1..8)).map(|_| any_message(random)).collect();
         let mut bytes: Vec<u8> = messages.iter().flat_map(|m| wire::encode_frame(m).unwrap()).collect();
         let is_damaged = random.bool();
         if is_damaged {
@@ -122,7 +77,7 @@ fn a_damaged_stream_gives_messages_to_a_node_which_stays_sound() {
     run(|random| {
         let mut stream = FrameBatch::default();
         for _ in 0..random.usize(1..8) {
-            stream.push(random.u64(..3), message(random)).unwrap();
+            stream.push(random.u64(..3), any_message(random)).unwrap();
         }
         let mut bytes = stream.concatenate();
         if random.bool() {

@@ -9,7 +9,8 @@ use bcs_credentials::Authority;
 use bcs_fabric::tree::{Message, OPERATIONS_LIMIT, OperationId, Work};
 use connection::CloseCode;
 use quinn_proto::crypto::rustls::QuicClientConfig;
-use quinn_proto::{ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Event};
+use quinn_proto::{ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir};
+use quinn_proto::{Endpoint, EndpointConfig, Event};
 use std::net::UdpSocket;
 
 /// An end that speaks QUIC, and may say whatever it likes.
@@ -109,7 +110,7 @@ fn network() -> (Vec<MappedFabric>, Authority, Credential) {
 }
 
 fn address(port: &MappedFabric) -> SocketAddr {
-    port.driver.socket.local_address().unwrap()
+    port.socket.local_address().unwrap()
 }
 
 fn config(credential: &Credential, network: u128) -> ClientConfig {
@@ -200,7 +201,7 @@ fn who_answers_with_another_name_than_the_one_that_was_dialled_is_not_talked_to(
     let own = QuicPort::bind(options(NETWORK, authority.issue("node-0").unwrap())).unwrap();
     let member = |name: &str, port: &QuicPort| Member { name: name.into(), address: port.local_address() };
     let roster = |other| vec![member("node-0", &own), member(other, &impostor)];
-    let (rosters, memory) = ([roster("node-1"), roster("node-7")], || MappedMemory::new(4096).unwrap());
+    let (rosters, memory) = ([roster("node-1"), roster("node-7")], || map_memory(4096).unwrap());
     let [right, wrong] = rosters;
     let mut ports = vec![
         own.connect(right, memory(), EventTable::new(2)).unwrap(),
@@ -212,7 +213,7 @@ fn who_answers_with_another_name_than_the_one_that_was_dialled_is_not_talked_to(
         ports[0].dead() == NodeSet::single(NodeId(1))
     });
     assert!(matches!(ports[0].test_event(EventId(0)), Err(FabricError::NodeDead { .. })));
-    assert_eq!(ports[1].link_statistics(NodeId(0)).received, 0);
+    assert_eq!(ports[1].links[0].statistics.received, 0);
     let mut found = [0; 6];
     ports[1].read(GlobalAddress(0), &mut found).unwrap();
     assert_eq!(found, [0; 6]);
@@ -299,7 +300,7 @@ fn datagrams_of_garbage_and_handshakes_that_are_played_again_have_no_effect() {
     let to = address(&ports[0]);
     let mut honest = Intruder::dial(to, "node-0", config(&member, NETWORK));
     honest.until_connected(&mut ports);
-    let before = ports[0].link_statistics(NodeId(3));
+    let before = ports[0].links[3].statistics;
     // Everything that it has sent so far is sent again, by somebody else, whole and damaged.
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut random = fastrand::Rng::with_seed(1);
@@ -321,7 +322,7 @@ fn datagrams_of_garbage_and_handshakes_that_are_played_again_have_no_effect() {
         }
     }
     is_unharmed(&mut ports);
-    assert_eq!(ports[0].link_statistics(NodeId(3)), before);
+    assert_eq!(ports[0].links[3].statistics, before);
     assert_eq!(honest.lost, None, "the member whose handshake was played again has lost its link");
     honest.drive();
     assert_eq!(honest.lost, None);
@@ -338,7 +339,7 @@ fn a_flood_of_handshakes_is_bounded_and_members_still_get_in() {
         beginning.drive();
     }
     ports[0].progress().unwrap();
-    let kept = ports[0].driver.unproved();
+    let kept = ports[0].unproved;
     assert!(kept <= 40, "{kept} beginnings are kept");
     let mut honest = Intruder::dial(to, "node-0", config(&member, NETWORK));
     honest.until_connected(&mut ports);

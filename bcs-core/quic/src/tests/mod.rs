@@ -11,6 +11,7 @@ mod intruders;
 mod relay;
 
 use super::*;
+use bcs_core::SparseMemory;
 use bcs_credentials as credentials;
 use bcs_credentials::Credential;
 use bcs_fabric::Fabric;
@@ -63,7 +64,7 @@ fn start_with(
     let addresses: Vec<SocketAddr> = ports.iter().map(QuicPort::local_address).collect();
     let members = names.into_iter().zip(seen_at(&addresses));
     let roster: Vec<Member> = members.map(|(name, address)| Member { name, address }).collect();
-    let memory = || MappedMemory::new(MEMORY_BYTES).unwrap();
+    let memory = || map_memory(MEMORY_BYTES).unwrap();
     let join = |port: QuicPort| port.connect(roster.clone(), memory(), EventTable::new(EVENTS)).unwrap();
     ports.into_iter().map(join).collect()
 }
@@ -82,19 +83,18 @@ struct QuicCluster {
 
 impl QuicCluster {
     fn is_quiet(&self) -> bool {
-        let living = |node: &usize| !self.dead.contains(NodeId(*node as u32));
-        let quiet = |from: usize, to: usize| {
-            let (sender, receiver) = (&self.ports[from], &self.ports[to]);
-            let (from, to) = (NodeId(from as u32), NodeId(to as u32));
-            let has_arrived = sender.link_statistics(to).sent == receiver.link_statistics(from).received;
+        let living = NodeSet::all(self.ports.len() as u32).difference(&self.dead);
+        let quiet = |from: NodeId, to: NodeId| {
+            let (sender, receiver) = (&self.ports[from.index()], &self.ports[to.index()]);
+            let sent = sender.links[to.index()].statistics.sent;
+            let has_arrived = sent == receiver.links[from.index()].statistics.received;
             // Who is held for dead gets to know it.
             sender.tree.is_cut_off()
                 || sender.dead().contains(to)
                 || (has_arrived && !receiver.dead().contains(from))
         };
-        let nodes: Vec<usize> = (0..self.ports.len()).filter(living).collect();
         self.untold.is_empty()
-            && nodes.iter().all(|from| nodes.iter().all(|to| from == to || quiet(*from, *to)))
+            && living.iter().all(|from| living.iter().all(|to| from == to || quiet(from, to)))
     }
 }
 
@@ -194,7 +194,7 @@ fn all_links_come_up_on_request_and_whoever_dials_first_there_is_one_between_two
     for port in &mut ports {
         let own = port.node();
         for node in (0..5).map(NodeId).filter(|node| *node != own) {
-            port.driver.dial_idle(node, &mut port.tree, driver::now());
+            port.dial_idle(node);
         }
     }
     drive_until(&mut ports, "all links are up", |ports| {
@@ -217,7 +217,7 @@ fn a_node_that_leaves_in_order_is_not_dead_unless_it_is_needed_again() {
     let left = std::thread::scope(|scope| {
         let leaving = scope.spawn(|| leaver.shutdown(PATIENCE));
         drive_until(&mut ports, "the other node has left", |ports| {
-            ports.iter().all(|port| port.driver.links[2].state == LinkState::Departed)
+            ports.iter().all(|port| port.links[2].state == LinkState::Departed)
         });
         leaving.join().unwrap()
     });
@@ -304,7 +304,7 @@ fn the_receipt_of_a_put_travels_with_what_follows_or_by_itself_when_it_is_due() 
     let arrives = |ports: &mut [MappedFabric], at: usize, event| {
         drive_until(ports, "an event", |ports| ports[at].test_event(event).unwrap() == 1);
     };
-    let is_owed = |ports: &[MappedFabric]| !ports[1].driver.links[0].is_clear();
+    let is_owed = |ports: &[MappedFabric]| !ports[1].links[0].is_clear();
     // Nobody waits for it: it waits, and goes with the next message.
     put(&mut ports[0], 1, None, EventId(2));
     arrives(&mut ports, 1, EventId(2));

@@ -44,7 +44,7 @@ const OPENING: &str = "\
  * The MPI-5.0 interface for C and C++ on the standard ABI (version 1.0). A program that is compiled with this
  * header runs with every library that offers libmpi_abi.so.1, and the other way round.
  *
- * Made by `mpi-abi-table write` from the tables in bcs-mpi/abi/table; change those, not this file.
+ * Made by `mpi-abi-table` from the tables in bcs-mpi/abi/table; change those, not this file.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

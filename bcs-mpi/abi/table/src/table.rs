@@ -7,41 +7,14 @@ use std::collections::HashSet;
 
 /// Why a table cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum TableError {
-    /// A line has the wrong number of fields.
-    #[error("{table}:{line}: {found} fields where {expected} are needed, separated by ' | '")]
-    Fields {
-        /// Name of the table.
-        table: &'static str,
-        /// Line, from one.
-        line: usize,
-        /// Fields needed.
-        expected: usize,
-        /// Fields found.
-        found: usize,
-    },
-    /// A field cannot be understood.
-    #[error("{table}:{line}: '{text}' is not {wanted}")]
-    Value {
-        /// Name of the table.
-        table: &'static str,
-        /// Line, from one.
-        line: usize,
-        /// What the field holds.
-        text: String,
-        /// What it should hold.
-        wanted: &'static str,
-    },
-    /// A name occurs twice.
-    #[error("{table}:{line}: {name} is there already: remove one of them")]
-    Duplicate {
-        /// Name of the table.
-        table: &'static str,
-        /// Line, from one.
-        line: usize,
-        /// The name.
-        name: String,
-    },
+#[error("{table}:{line}: {what}")]
+pub struct TableError {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Line, from one.
+    pub line: usize,
+    /// What is wrong with the line.
+    pub what: String,
 }
 
 /// The value of a name: a number, or another name.
@@ -78,7 +51,7 @@ pub struct Constant {
 /// Constants of one kind.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Rust module that they go to; `-` where the library uses none of them.
+    /// What they belong to; `-` where the library uses none of them.
     pub module: &'static str,
     /// Type in C; `enum NAME` for the constants of an enumeration.
     pub c_type: &'static str,
@@ -88,6 +61,14 @@ pub struct Section {
     pub source: &'static str,
     /// The constants.
     pub constants: Vec<Constant>,
+}
+
+impl Section {
+    /// Whether the library uses them.
+    #[must_use]
+    pub fn is_in_rust(&self) -> bool {
+        self.module != HEADER_ONLY
+    }
 }
 
 /// A predefined datatype.
@@ -135,6 +116,8 @@ pub struct Callback {
     pub parameters: &'static str,
     /// Versions of MPI.
     pub since: Since,
+    /// What it is for, with where in the standard it is explained.
+    pub meaning: &'static str,
 }
 
 /// Where a function's code is.
@@ -157,6 +140,8 @@ pub struct Function {
     pub since: Since,
     /// Where its code is.
     pub form: Form,
+    /// The function that differs from it in the types of counts alone, if it is the one with large counts.
+    pub large_form_of: Option<String>,
     /// What it returns.
     pub returns: &'static str,
     /// Parameters in C, one string each; empty for `void`.
@@ -168,6 +153,12 @@ impl Function {
     #[must_use]
     pub fn profiling_name(&self) -> String {
         format!("P{}", self.name)
+    }
+
+    /// Whether the C edge defines it by a macro of its own ([`crate::prototypes`]).
+    #[must_use]
+    pub fn has_macro(&self) -> bool {
+        self.form == Form::Exported && self.large_form_of.is_none()
     }
 }
 
@@ -257,12 +248,13 @@ impl Tables {
                     meaning: row.field(4),
                 })
             })?,
-            callbacks: rows(lines("callbacks.tbl", callbacks), 4, &mut names, |row| {
+            callbacks: rows(lines("callbacks.tbl", callbacks), 5, &mut names, |row| {
                 Ok(Callback {
                     name: row.field(0),
                     since: row.since(1)?,
                     returns: row.field(2),
                     parameters: row.field(3),
+                    meaning: row.field(4),
                 })
             })?,
             functions: rows(lines("functions.tbl", functions), 6, &mut names, row_functions)?
@@ -284,11 +276,10 @@ impl Tables {
     /// Every named constant with its C type, datatypes and operations included, in the order of the header;
     /// and whether the library's Rust sources have it.
     pub fn named_values(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> + '_ {
-        let in_rust = |s: &Section| s.module != HEADER_ONLY;
         let constants = self
             .sections
             .iter()
-            .flat_map(move |s| s.constants.iter().map(move |c| (c.name, s.c_type, in_rust(s))));
+            .flat_map(move |s| s.constants.iter().map(move |c| (c.name, s.c_type, s.is_in_rust())));
         let operations = self.operations.iter().map(|o| (o.name, "MPI_Op", true));
         constants.chain(operations).chain(self.datatypes.iter().map(|d| (d.name, "MPI_Datatype", true)))
     }
@@ -326,15 +317,20 @@ impl Row {
         if self.fields.len() == expected {
             return Ok(());
         }
-        Err(TableError::Fields { table: self.table, line: self.line, expected, found: self.fields.len() })
+        let found = self.fields.len();
+        self.error(format!("{found} fields where {expected} are needed, separated by ' | '"))
     }
 
     fn field(&self, index: usize) -> &'static str {
         self.fields[index]
     }
 
-    fn wrong<T>(&self, text: &str, wanted: &'static str) -> Result<T, TableError> {
-        Err(TableError::Value { table: self.table, line: self.line, text: text.to_owned(), wanted })
+    fn error<T>(&self, what: String) -> Result<T, TableError> {
+        Err(TableError { table: self.table, line: self.line, what })
+    }
+
+    fn wrong<T>(&self, text: &str, wanted: &str) -> Result<T, TableError> {
+        self.error(format!("'{text}' is not {wanted}"))
     }
 
     fn number(&self, index: usize) -> Result<i64, TableError> {
@@ -384,7 +380,7 @@ impl Row {
         if names.insert(name) {
             return Ok(());
         }
-        Err(TableError::Duplicate { table: self.table, line: self.line, name: name.to_owned() })
+        self.error(format!("{name} is there already: remove one of them"))
     }
 }
 
@@ -402,6 +398,7 @@ fn row_functions(row: &Row) -> Result<Vec<Function>, TableError> {
         chapter: row.number(1)? as u8,
         since: row.since(2)?,
         form: if row.field(3) == "inline" { Form::Inline } else { Form::Exported },
+        large_form_of: None,
         returns: row.field(4),
         parameters: parameters("int", "int", "MPI_Aint"),
     };
@@ -411,6 +408,7 @@ fn row_functions(row: &Row) -> Result<Vec<Function>, TableError> {
     let large = Function {
         name: format!("{}_c", plain.name),
         since: row.since(3)?,
+        large_form_of: Some(plain.name.clone()),
         parameters: parameters("MPI_Count", "MPI_Aint", "MPI_Count"),
         ..plain.clone()
     };
@@ -463,10 +461,6 @@ fn sections(
 mod tests {
     use super::*;
 
-    fn constants(text: &'static str) -> Result<Tables, TableError> {
-        Tables::parse(text, "", "", "", "")
-    }
-
     #[test]
     fn the_committed_tables_can_be_read() {
         let tables = Tables::read().unwrap();
@@ -476,15 +470,21 @@ mod tests {
 
     #[test]
     fn a_wrong_line_is_named() {
-        let missing = constants("= errors | int | t | s\nMPI_X | 1 | 1.0").unwrap_err();
-        assert_eq!(missing.to_string(), "constants.tbl:2: 3 fields where 4 are needed, separated by ' | '");
-        let number = constants("= errors | int | t | s\nMPI_X | one | 1.0 | m").unwrap_err();
-        assert!(number.to_string().starts_with("constants.tbl:2: 'one' is not a decimal number"));
-        let twice =
-            constants("= errors | int | t | s\nMPI_X | 1 | 1.0 | m\nMPI_X | 2 | 1.0 | m").unwrap_err();
-        assert!(matches!(twice, TableError::Duplicate { line: 3, .. }));
-        let since = constants("= errors | int | t | s\nMPI_X | 1 | now | m").unwrap_err();
-        assert!(matches!(since, TableError::Value { line: 2, .. }));
+        for (lines, told) in [
+            ("MPI_X | 1 | 1.0", "2: 3 fields where 4 are needed, separated by ' | '"),
+            ("MPI_X | one | 1.0 | m", "2: 'one' is not a decimal number or one that begins with 0x"),
+            ("MPI_X | 1 | 1.0 | m\nMPI_X | 2 | 1.0 | m", "3: MPI_X is there already: remove one of them"),
+            (
+                "MPI_X | 1 | now | m",
+                "2: 'now' is not a version of MPI such as 3.1, or two with a dash between them",
+            ),
+        ] {
+            let text = format!("= errors | int | t | s\n{lines}").leak();
+            assert_eq!(
+                Tables::parse(text, "", "", "", "").unwrap_err().to_string(),
+                format!("constants.tbl:{told}")
+            );
+        }
     }
 
     #[test]

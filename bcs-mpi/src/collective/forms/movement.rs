@@ -44,7 +44,7 @@ pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResu
     if communicator.is_inter() {
         return inter::bcast(&mut process, call, buffer, root);
     }
-    let root = communicator.root(root)?;
+    let root = communicator.member("root", root)?;
     let action = if communicator.rank == root { "sent" } else { "received" };
     let block = buffer.block(&process, &NAMES, action)?;
     if at_once::broadcast(&mut process, call, &block, root)? {
@@ -92,7 +92,8 @@ pub fn rooted<P: Buffer, Q: Buffer>(
     if communicator.is_inter() {
         return inter::rooted(&mut process, call, own, all, root);
     }
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
+    let (root, rank, size) =
+        (communicator.member("root", root)?, communicator.rank, communicator.size as usize);
     let (own, all, is_in_place, agreed) = blocks(&process, own, (all, rank == root), (rank, size))?;
     let (pattern, sides) =
         if Q::SENDS { (Pattern::Scatter(root), (all, own)) } else { (Pattern::Gather(root), (own, all)) };

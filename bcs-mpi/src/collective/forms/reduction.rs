@@ -25,7 +25,7 @@ pub fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Reque
     if communicator.is_inter() {
         return inter::reduce(&mut process, call, vectors, root);
     }
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let (root, rank, size) = (communicator.member("root", root)?, communicator.rank, communicator.size);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = if rank == root { vectors.source() } else { vectors.send };
     let bytes = reduction.check(&SEND_NAMES, from, vectors.count)?;

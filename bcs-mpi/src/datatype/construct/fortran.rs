@@ -6,7 +6,7 @@
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::object::datatype::basic;
+use crate::object::datatype::{basic, contiguous_bytes};
 use crate::process;
 use std::ffi::c_int;
 
@@ -86,30 +86,19 @@ pub fn create_f90_integer(r: c_int) -> MpiResult<MPI_Datatype> {
 /// No such class, or none of its types has the size.
 pub fn match_size(typeclass: c_int, size: c_int) -> MpiResult<MPI_Datatype> {
     process::enter()?;
-    let found = match (typeclass, size) {
-        (MPI_TYPECLASS_INTEGER, 1) => MPI_INTEGER1,
-        (MPI_TYPECLASS_INTEGER, 2) => MPI_INTEGER2,
-        (MPI_TYPECLASS_INTEGER, 4) => MPI_INTEGER4,
-        (MPI_TYPECLASS_INTEGER, 8) => MPI_INTEGER8,
-        (MPI_TYPECLASS_INTEGER, 16) => MPI_INTEGER16,
-        (MPI_TYPECLASS_REAL, 2) => MPI_REAL2,
-        (MPI_TYPECLASS_REAL, 4) => MPI_REAL4,
-        (MPI_TYPECLASS_REAL, 8) => MPI_REAL8,
-        (MPI_TYPECLASS_REAL, 16) => MPI_REAL16,
-        (MPI_TYPECLASS_COMPLEX, 4) => MPI_COMPLEX4,
-        (MPI_TYPECLASS_COMPLEX, 8) => MPI_COMPLEX8,
-        (MPI_TYPECLASS_COMPLEX, 16) => MPI_COMPLEX16,
-        (MPI_TYPECLASS_COMPLEX, 32) => MPI_COMPLEX32,
-        (MPI_TYPECLASS_INTEGER | MPI_TYPECLASS_REAL | MPI_TYPECLASS_COMPLEX, _) => {
-            let allowed = "no type of that class has so many bytes";
-            return Err(MpiError::argument(MPI_ERR_ARG, "size", size, allowed));
-        }
+    let types = match typeclass {
+        MPI_TYPECLASS_INTEGER => &INTEGERS.map(|(_, datatype)| datatype)[..],
+        MPI_TYPECLASS_REAL => &[MPI_REAL2, MPI_REAL4, MPI_REAL8, MPI_REAL16],
+        MPI_TYPECLASS_COMPLEX => &[MPI_COMPLEX4, MPI_COMPLEX8, MPI_COMPLEX16, MPI_COMPLEX32],
         _ => {
             let allowed = "it must be MPI_TYPECLASS_INTEGER, _REAL or _COMPLEX";
             return Err(MpiError::argument(MPI_ERR_ARG, "typeclass", typeclass, allowed));
         }
     };
-    Ok(found)
+    let is_it = |of: &&MPI_Datatype| contiguous_bytes(**of) == usize::try_from(size).ok();
+    types.iter().find(is_it).copied().ok_or_else(|| {
+        MpiError::argument(MPI_ERR_ARG, "size", size, "no type of that class has so many bytes")
+    })
 }
 
 /// MPI_Type_get_value_index: the pair for MPI_MINLOC and MPI_MAXLOC; MPI_DATATYPE_NULL when there is none.

@@ -34,7 +34,7 @@ pub fn rebuilt(of: &Arc<Type>) -> Arc<Type> {
     if contents.combiner == MPI_COMBINER_NAMED {
         return of.clone();
     }
-    let large = of.is_large();
+    let large = of.large;
     let integers: Vec<i64> = contents.integers.iter().map(|value| i64::from(*value)).collect();
     let addresses: Vec<i64> = contents.addresses.iter().map(|value| *value as i64).collect();
     // With large counts, counts and addresses come from one array in the order of the arguments.

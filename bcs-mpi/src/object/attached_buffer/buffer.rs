@@ -102,7 +102,7 @@ impl AttachedBuffer {
     /// # Errors
     /// No room.
     pub(super) unsafe fn send(&mut self, port: &mut Port, message: &BufferedMessage<'_>) -> MpiResult {
-        let &BufferedMessage { send, data, bytes, .. } = message;
+        let &BufferedMessage { number, send, data, bytes } = message;
         let wanted = bytes.saturating_add(MPI_BSEND_OVERHEAD as usize);
         if let Some(size) = self.size.filter(|&size| wanted > size) {
             return Err(self.no_room(wanted, size));
@@ -112,51 +112,35 @@ impl AttachedBuffer {
             unsafe { port.post_send(send, data, bytes)? };
             return Ok(port.nudge(false)?);
         }
-        match self.size {
-            // SAFETY: the caller's promise.
-            None => unsafe { self.send_copy(port, message)? },
-            // SAFETY: as above.
-            Some(size) => unsafe { self.send_from_place(port, message, (wanted, size))? },
+        let (position, from, segment) = match self.size {
+            None => {
+                // SAFETY: the caller's promise.
+                let own: Box<[u8]> = unsafe { std::slice::from_raw_parts(data, bytes) }.into();
+                self.reap(port)?;
+                let from = own.as_ptr();
+                (self.segments.len(), from, Segment { offset: 0, bytes: 0, nic: 0, number, _own: Some(own) })
+            }
+            Some(size) => {
+                let mut place = self.place(wanted, size);
+                if place.is_none() {
+                    port.progress()?;
+                    self.reap(port)?;
+                    place = self.place(wanted, size);
+                }
+                let Some((offset, position)) = place else { return Err(self.no_room(wanted, size)) };
+                let to: *mut u8 = std::ptr::with_exposed_provenance_mut(self.address + offset);
+                // SAFETY: `data` by the caller's promise; the place is inside the attached buffer, which the
+                // program gave to the library, and no other message is there.
+                unsafe { std::ptr::copy_nonoverlapping(data, to, bytes) };
+                (position, to.cast_const(), Segment { offset, bytes: wanted, nic: 0, number, _own: None })
+            }
+        };
+        // SAFETY: the place, or the copy that the segment keeps, is this message's until the send is
+        // complete.
+        if let Posted::Request(nic) = unsafe { port.post_send(send, from, bytes)? } {
+            self.segments.insert(position, Segment { nic, ..segment });
         }
         Ok(port.nudge(true)?)
-    }
-
-    /// [`Self::send`] from memory of its own.
-    unsafe fn send_copy(&mut self, port: &mut Port, message: &BufferedMessage<'_>) -> MpiResult {
-        let &BufferedMessage { number, send, data, bytes } = message;
-        // SAFETY: the caller's promise.
-        let own: Box<[u8]> = unsafe { std::slice::from_raw_parts(data, bytes) }.into();
-        self.reap(port)?;
-        // SAFETY: the segment keeps the copy until the send is complete.
-        if let Posted::Request(nic) = unsafe { port.post_send(send, own.as_ptr(), bytes)? } {
-            self.segments.push(Segment { offset: 0, bytes: 0, nic, number, _own: Some(own) });
-        }
-        Ok(())
-    }
-
-    /// [`Self::send`] from a place in the program's buffer.
-    unsafe fn send_from_place(
-        &mut self,
-        port: &mut Port,
-        &BufferedMessage { number, send, data, bytes }: &BufferedMessage<'_>,
-        (wanted, size): (usize, usize),
-    ) -> MpiResult {
-        let mut place = self.place(wanted, size);
-        if place.is_none() {
-            port.progress()?;
-            self.reap(port)?;
-            place = self.place(wanted, size);
-        }
-        let Some((offset, position)) = place else { return Err(self.no_room(wanted, size)) };
-        let to: *mut u8 = std::ptr::with_exposed_provenance_mut(self.address + offset);
-        // SAFETY: `data` by the caller's promise; the place is inside the attached buffer, which the program
-        // gave to the library, and no other message is there.
-        unsafe { std::ptr::copy_nonoverlapping(data, to, bytes) };
-        // SAFETY: the place is this message's until the send is complete.
-        if let Posted::Request(nic) = unsafe { port.post_send(send, to, bytes)? } {
-            self.segments.insert(position, Segment { offset, bytes: wanted, nic, number, _own: None });
-        }
-        Ok(())
     }
 }
 

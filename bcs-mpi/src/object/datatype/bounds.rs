@@ -77,8 +77,8 @@ impl Placement for Bounds {
         }
         let way = if self.data.is_none() && self.markers.is_none() { 0 } else { product(stride, count - 1)? };
         let spread = |pair: Option<(i64, i64)>| -> Result<Option<(i64, i64)>, TooLarge> {
-            let Some(pair) = pair else { return Ok(None) };
-            Ok(Self::united(Some(pair), Some(Self::moved(pair, way)?)))
+            let moved = pair.map(|pair| Self::moved(pair, way)).transpose()?;
+            Ok(Self::united(pair, moved))
         };
         Ok(Self {
             size: product(self.size, count)?,

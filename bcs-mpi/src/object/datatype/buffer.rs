@@ -15,18 +15,9 @@ use std::mem::MaybeUninit;
 
 /// Bytes of one element of every predefined datatype whose elements are contiguous, by handle; 0 for the
 /// others.
-static CONTIGUOUS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut index = 0;
-    while index < DATATYPES.len() {
-        let datatype = &DATATYPES[index];
-        if datatype.size == datatype.extent && datatype.size < 256 {
-            table[datatype.handle.0 - MPI_DATATYPE_NULL.0] = datatype.size as u8;
-        }
-        index += 1;
-    }
-    table
-};
+static CONTIGUOUS: [u8; 256] = by_handle!(DATATYPES, [0; 256], |row, index| {
+    if row.size == row.extent && row.size < 256 { row.size as u8 } else { 0 }
+});
 
 /// Bytes of an element whose elements are contiguous in arrays: the fast path, a look-up without a branch on
 /// the kind.
@@ -131,25 +122,13 @@ pub fn check_address(
     }
 }
 
-/// The bytes of a buffer whose elements lie one behind the other, if its type says so without a look at it;
-/// `action` is what is to be done with it.
+/// The bytes of a buffer whose elements lie one behind the other, if its type says so without a look at it:
+/// `MOST` at most. `action` is what is to be done with it.
 ///
 /// # Errors
 /// A null buffer for something, a count that cannot be.
-#[inline]
-pub fn bytes_together(
-    names: &Names,
-    buffer: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    action: &'static str,
-) -> MpiResult<Option<usize>> {
-    together::<MOST_ROOM>(names, buffer, count, datatype, action)
-}
-
-/// The same, of `MOST` bytes at most.
 #[inline(always)]
-fn together<const MOST: usize>(
+pub fn bytes_together<const MOST: usize>(
     names: &Names,
     buffer: *const c_void,
     count: i64,
@@ -294,7 +273,7 @@ impl Outgoing {
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        match together::<MOST_SENT>(names, buffer, count, datatype, "sent")? {
+        match bytes_together::<MOST_SENT>(names, buffer, count, datatype, "sent")? {
             Some(bytes) => Ok(Self { data: buffer.cast(), bytes, packed: None, scattered: None }),
             None => Self::of_layout(datatypes, names, buffer, count, datatype),
         }
@@ -306,11 +285,11 @@ impl Outgoing {
     /// The buffer must still be readable.
     #[inline(always)]
     pub unsafe fn put_together(&mut self) {
-        if let Some(scattered) = self.scattered.take() {
-            // SAFETY: the caller's promise.
-            let packed = unsafe { scattered.layout.pack(scattered.buffer) }.into_boxed_slice();
+        // SAFETY: the caller's promise.
+        if let Some(packed) = unsafe { self.packed_copy() } {
             self.data = packed.as_ptr();
             self.packed = Some(packed);
+            self.scattered = None;
         }
     }
 
@@ -318,6 +297,7 @@ impl Outgoing {
     ///
     /// # Safety
     /// The buffer must still be readable.
+    #[inline(always)]
     pub unsafe fn packed_copy(&self) -> Option<Box<[u8]>> {
         let scattered = self.scattered.as_ref()?;
         // SAFETY: the caller's promise.
@@ -382,7 +362,7 @@ impl Incoming {
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        match together::<MOST_ROOM>(names, buffer, count, datatype, "received")? {
+        match bytes_together::<MOST_ROOM>(names, buffer, count, datatype, "received")? {
             Some(bytes) => Ok(Self { data: buffer.cast(), bytes, staged: None }),
             None => Self::of_layout(datatypes, names, buffer, count, datatype),
         }

@@ -27,8 +27,14 @@ pub struct StridedBlocks {
 }
 
 /// Calls a function, which is inlined, with the block size first: as a constant for the sizes that are worth
-/// it.
+/// it; then, where there is one, the way, as a constant too.
 macro_rules! by_size {
+    ($way:ident, $block:expr, $function:ident ($($argument:expr),*)) => {
+        match $way {
+            Way::Pack => by_size!($block, $function(Way::Pack, $($argument),*)),
+            Way::Unpack => by_size!($block, $function(Way::Unpack, $($argument),*)),
+        }
+    };
     ($block:expr, $function:ident ($($argument:expr),*)) => {
         match $block {
             1 => $function(1, $($argument),*),
@@ -75,12 +81,7 @@ unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut 
 /// says.
 pub unsafe fn move_regular(way: Way, memory: *mut u8, packed: *mut u8, blocks: &StridedBlocks) {
     // SAFETY: the caller's promise.
-    unsafe {
-        match way {
-            Way::Pack => by_size!(blocks.block, regular(Way::Pack, memory, packed, blocks)),
-            Way::Unpack => by_size!(blocks.block, regular(Way::Unpack, memory, packed, blocks)),
-        }
-    }
+    unsafe { by_size!(way, blocks.block, regular(memory, packed, blocks)) }
 }
 
 #[inline(always)]
@@ -98,12 +99,7 @@ unsafe fn equal(block: usize, way: Way, memory: *mut u8, mut packed: *mut u8, of
 /// As [`move_regular`].
 pub unsafe fn move_equal(way: Way, memory: *mut u8, packed: *mut u8, block: usize, offsets: &[i64]) {
     // SAFETY: the caller's promise.
-    unsafe {
-        match way {
-            Way::Pack => by_size!(block, equal(Way::Pack, memory, packed, offsets)),
-            Way::Unpack => by_size!(block, equal(Way::Unpack, memory, packed, offsets)),
-        }
-    }
+    unsafe { by_size!(way, block, equal(memory, packed, offsets)) }
 }
 
 /// Moves a block of up to 16 bytes without a call: two overlapping pieces of a fixed size.

@@ -10,7 +10,7 @@ use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::handle::Table;
-use crate::kind::{Kind, Stale};
+use crate::kind::Kind;
 use crate::object::attributes::{Attributes, Keys};
 use bcs_core::TypeCheck;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub struct Labels {
 
 /// A handle of a type that the program has made.
 #[derive(Debug)]
-struct Entry {
+pub(crate) struct Entry {
     of: Arc<Type>,
     committed: bool,
     labels: Labels,
@@ -51,7 +51,7 @@ struct Entry {
 
 /// The datatypes of a process.
 pub struct Datatypes {
-    table: Table<Entry>,
+    pub(crate) table: Table<Entry>,
     /// Names and attributes of predefined types.
     labels: BTreeMap<MPI_Datatype, Labels>,
     /// Types for kinds of Fortran, by combiner and arguments: the same arguments make the same type.
@@ -62,31 +62,20 @@ pub struct Datatypes {
     pub(super) check: TypeCheck,
 }
 
-impl Default for Datatypes {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Datatypes {
-    /// The predefined ones.
-    pub const fn new() -> Self {
+    /// The predefined ones, of a process that compares types of messages so.
+    pub const fn comparing(check: TypeCheck) -> Self {
         Self {
             table: Table::new(Kind::Datatype),
             labels: BTreeMap::new(),
             fortran: BTreeMap::new(),
             keys: Keys::of_kind(1),
-            check: TypeCheck::Off,
+            check,
         }
     }
 
-    /// The predefined ones, of a process that compares types of messages so.
-    pub fn comparing(check: TypeCheck) -> Self {
-        Self { check, ..Self::new() }
-    }
-
     fn entry(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<&Entry> {
-        self.table.get(handle.0).map_err(|why| wrong(argument, handle, why))
+        self.table.named(argument, handle.0)
     }
 
     /// The type of a handle, committed or not.
@@ -121,9 +110,9 @@ impl Datatypes {
     pub fn tag_of(&self, count: i64, datatype: MPI_Datatype) -> u16 {
         match kind_of_handle(datatype) {
             Some(kind) => kind,
-            None => self
-                .committed("datatype", datatype)
-                .map_or(ANYTHING, |of| of.signature().repeated(count).tag()),
+            None => {
+                self.committed("datatype", datatype).map_or(ANYTHING, |of| of.signature.repeated(count).tag())
+            }
         }
     }
 
@@ -134,7 +123,7 @@ impl Datatypes {
 
     /// A handle of a type that is a component of another: its own if it is predefined, a new one otherwise.
     pub fn handle_of(&mut self, of: &Arc<Type>) -> MPI_Datatype {
-        match of.constructor() {
+        match &of.constructor {
             Constructor::Named(datatype) => datatype.handle,
             Constructor::F90 { combiner, arguments, of } => {
                 self.fortran.get(&(*combiner, arguments.clone())).copied().unwrap_or(of.handle)
@@ -168,7 +157,7 @@ impl Datatypes {
         if predefined_type(handle).is_some() {
             return Ok(());
         }
-        let entry = self.table.get_mut(handle.0).map_err(|why| wrong(argument, handle, why))?;
+        let entry = self.table.named_mut(argument, handle.0)?;
         entry.of.program();
         entry.committed = true;
         Ok(())
@@ -193,7 +182,9 @@ impl Datatypes {
     /// As [`Self::check_free`].
     pub fn remove(&mut self, argument: &'static str, handle: MPI_Datatype) -> MpiResult {
         self.check_free(argument, handle)?;
-        self.table.remove(handle.0).map(drop).map_err(|why| wrong(argument, handle, why))
+        // It was found above.
+        let _ = self.table.remove(handle.0);
+        Ok(())
     }
 
     /// The name of a datatype.
@@ -201,23 +192,16 @@ impl Datatypes {
     /// # Errors
     /// The handle names none.
     pub fn name(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<String> {
-        let given = self.labels(argument, handle)?.and_then(|labels| labels.name.clone());
+        let labels = match predefined_type(handle) {
+            Some(_) => self.labels.get(&handle),
+            None => Some(&self.entry(argument, handle)?.labels),
+        };
+        let given = labels.and_then(|labels| labels.name.clone());
         let own = predefined_datatype(handle).map(|datatype| datatype.name.to_owned());
         Ok(given.or(own).unwrap_or_default())
     }
 
-    /// Name and attributes of a handle; none when a predefined one has none.
-    ///
-    /// # Errors
-    /// The handle names no type.
-    pub fn labels(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<Option<&Labels>> {
-        if predefined_type(handle).is_some() {
-            return Ok(self.labels.get(&handle));
-        }
-        Ok(Some(&self.entry(argument, handle)?.labels))
-    }
-
-    /// The same, to be changed.
+    /// Name and attributes of a handle, to be changed.
     ///
     /// # Errors
     /// The handle names no type.
@@ -225,28 +209,8 @@ impl Datatypes {
         if predefined_type(handle).is_some() {
             return Ok(self.labels.entry(handle).or_default());
         }
-        let entry = self.table.get_mut(handle.0).map_err(|why| wrong(argument, handle, why))?;
-        Ok(&mut entry.labels)
+        Ok(&mut self.table.named_mut(argument, handle.0)?.labels)
     }
-
-    /// The handle as an `int`.
-    ///
-    /// # Errors
-    /// [`Stale`] when it names no type.
-    pub fn to_int(&self, handle: usize) -> Result<c_int, Stale> {
-        self.table.to_int(handle)
-    }
-
-    /// The handle of an `int`.
-    pub fn from_int(&self, int: c_int) -> Option<usize> {
-        self.table.from_int(int)
-    }
-}
-
-#[cold]
-pub(crate) fn wrong(argument: &'static str, handle: MPI_Datatype, why: Stale) -> MpiError {
-    let why = if handle == MPI_DATATYPE_NULL { Stale::Null } else { why };
-    MpiError::handle(argument, handle.0, Kind::Datatype, why)
 }
 
 #[cold]

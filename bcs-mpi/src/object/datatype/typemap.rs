@@ -18,15 +18,18 @@ use std::sync::{Arc, OnceLock};
 /// A type.
 #[derive(Debug)]
 pub struct Type {
-    constructor: Constructor,
+    /// How it was made.
+    pub constructor: Constructor,
     /// The component types, in the order of the arguments.
-    components: Box<[Arc<Type>]>,
+    pub components: Box<[Arc<Type>]>,
     /// Whether it was made by a call with large counts.
-    large: bool,
+    pub large: bool,
     bounds: Bounds,
-    lb: i64,
+    /// Lower bound.
+    pub lb: i64,
     ub: i64,
-    signature: Signature,
+    /// The hashes of its signature.
+    pub signature: Signature,
     program: OnceLock<Option<Node>>,
 }
 
@@ -87,21 +90,6 @@ impl Type {
         Arc::new(Self { constructor, components, large: false, bounds, lb, ub, signature, program })
     }
 
-    /// How it was made.
-    pub fn constructor(&self) -> &Constructor {
-        &self.constructor
-    }
-
-    /// The component types, in the order of the arguments.
-    pub fn components(&self) -> &[Arc<Type>] {
-        &self.components
-    }
-
-    /// Whether it was made by a call with large counts.
-    pub fn is_large(&self) -> bool {
-        self.large
-    }
-
     /// The predefined datatype that it is, by whatever name.
     pub fn as_predefined(&self) -> Option<&'static Datatype> {
         match &self.constructor {
@@ -116,16 +104,6 @@ impl Type {
         self.bounds.size
     }
 
-    /// Basic elements.
-    pub fn basics(&self) -> i64 {
-        self.bounds.basics
-    }
-
-    /// Lower bound.
-    pub fn lb(&self) -> i64 {
-        self.lb
-    }
-
     /// Bytes from lower to upper bound: from one element of an array to the next.
     #[inline]
     pub fn extent(&self) -> i64 {
@@ -135,11 +113,6 @@ impl Type {
     /// First byte of data, and bytes from there to the end of the last; 0 and 0 without data.
     pub fn true_extent(&self) -> (i64, i64) {
         self.bounds.data.map_or((0, 0), |(lb, ub)| (lb, ub - lb))
-    }
-
-    /// The hash of its signature.
-    pub fn signature(&self) -> Signature {
-        self.signature
     }
 
     /// The first and the last byte of `count` elements, if all of them can be addressed.

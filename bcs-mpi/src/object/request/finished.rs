@@ -35,9 +35,7 @@ impl Finished {
     /// The same with its error, if there is one, that of a communicator.
     #[inline]
     pub(crate) fn of(mut self, comm: MPI_Comm) -> Self {
-        if let Some(error) = self.error.take() {
-            self.error = Some(error.of(comm));
-        }
+        self.error = self.error.map(|error| error.of(comm));
         self
     }
 

@@ -1,6 +1,6 @@
-//! What is cached with a communicator that has a topology.
+//! What is cached with a communicator that has a topology: a grid, or a graph (MPI-5.0, §8.5).
 
-use super::{Graph, Grid, Neighbourhood};
+use super::Grid;
 use crate::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -34,4 +34,35 @@ impl Topology {
             Topology::Distributed(_) => "a distributed graph topology",
         }
     }
+}
+
+/// A graph over the ranks of a communicator, of which every process knows all (§8.5.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Where the neighbours of each node end in `edges`.
+    pub ends: Box<[u32]>,
+    /// The neighbours of all nodes, one after the other.
+    pub edges: Box<[u32]>,
+}
+
+impl Graph {
+    /// The neighbours of a node, in the order in which they were given.
+    pub fn neighbours(&self, node: u32) -> &[u32] {
+        let start = if node == 0 { 0 } else { self.ends[node as usize - 1] };
+        &self.edges[start as usize..self.ends[node as usize] as usize]
+    }
+}
+
+/// Weights of the edges that come in, and of those that go out.
+pub type Weights = (Box<[c_int]>, Box<[c_int]>);
+
+/// What a process knows of a distributed graph: its own edges (§8.5.4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbourhood {
+    /// Where edges come from.
+    pub sources: Box<[u32]>,
+    /// Where edges lead to.
+    pub destinations: Box<[u32]>,
+    /// The weights of both, where the graph has weights.
+    pub weights: Option<Weights>,
 }

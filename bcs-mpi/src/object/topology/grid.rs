@@ -72,11 +72,11 @@ impl Grid {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn grids() -> impl Strategy<Value = Grid> {
+    pub fn grids() -> impl Strategy<Value = Grid> {
         proptest::collection::vec((1u32..5, any::<bool>()), 0..5).prop_map(|dims| Grid {
             dims: dims.iter().map(|(dim, _)| *dim).collect(),
             periods: dims.iter().map(|(_, ring)| *ring).collect(),

@@ -42,25 +42,28 @@ impl Neighbours {
             Topology::Cartesian(grid) => {
                 let steps = (0..grid.dims.len()).flat_map(|dimension| [(dimension, -1), (dimension, 1)]);
                 let peers: Vec<_> = steps.map(|(d, steps)| grid.neighbour(rank, d, steps)).collect();
-                let crossed: Vec<usize> = (0..peers.len()).map(|edge| edge ^ 1).collect();
-                Self::along(rank, &peers, &crossed, &peers)
+                Self::along(rank, &peers, |edge| edge ^ 1, &peers)
             }
             Topology::Graph(graph) => {
                 let peers = all(graph.neighbours(rank));
-                let in_order: Vec<usize> = (0..peers.len()).collect();
-                Self::along(rank, &peers, &in_order, &peers)
+                Self::along(rank, &peers, |edge| edge, &peers)
             }
             Topology::Distributed(of) => {
-                let in_order: Vec<usize> = (0..of.sources.len()).collect();
-                Self::along(rank, &all(&of.sources), &in_order, &all(&of.destinations))
+                Self::along(rank, &all(&of.sources), |edge| edge, &all(&of.destinations))
             }
         }
     }
 
-    /// `order` is that in which sources are received from.
-    fn along(rank: u32, sources: &[Option<u32>], order: &[usize], destinations: &[Option<u32>]) -> Self {
+    /// `nth` says which source is received from as the nth.
+    fn along(
+        rank: u32,
+        sources: &[Option<u32>],
+        nth: impl Fn(usize) -> usize,
+        destinations: &[Option<u32>],
+    ) -> Self {
         let edge = |block: usize, peer: Option<u32>| peer.map(|peer| Edge { block: block as u32, peer });
-        let mut incoming: Vec<Edge> = order.iter().filter_map(|&block| edge(block, sources[block])).collect();
+        let order = (0..sources.len()).map(nth);
+        let mut incoming: Vec<Edge> = order.filter_map(|block| edge(block, sources[block])).collect();
         let mut outgoing: Vec<Edge> =
             destinations.iter().enumerate().filter_map(|(block, &peer)| edge(block, peer)).collect();
         let mut own = Vec::new();
@@ -83,17 +86,11 @@ impl Neighbours {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Grid, Neighbourhood};
+    use super::super::Neighbourhood;
+    use super::super::grid::tests::grids;
     use super::*;
     use proptest::prelude::*;
     use std::sync::Arc;
-
-    fn grids() -> impl Strategy<Value = Grid> {
-        proptest::collection::vec((1u32..4, any::<bool>()), 0..4).prop_map(|dims| Grid {
-            dims: dims.iter().map(|(dim, _)| *dim).collect(),
-            periods: dims.iter().map(|(_, ring)| *ring).collect(),
-        })
-    }
 
     proptest! {
         #[test]

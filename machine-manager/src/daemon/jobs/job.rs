@@ -16,11 +16,11 @@
 use super::part::{Part, Step};
 use super::reports::{Purpose, Reports};
 use super::streams::{BeyondCredit, Input, Output};
-use super::texts::{clip_texts, hosts_text, number_of};
-use super::{Action, ClientId, Owner};
+use super::texts::{hosts_text, number_of};
+use super::{Action, ClientId, Owner, StartOrder};
 use crate::daemon::HostId;
 use crate::daemon::ledger::Held;
-use crate::daemon::limits::{REMARKS, TEXT_BYTES, clip};
+use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES};
 use bcs_core::wire::WireError;
 use bcs_core::{JobId, NodeId};
 use bcs_protocol::node::{CommonPart, LaunchOrder, ToNode, User};
@@ -29,10 +29,9 @@ use program_launcher::control::{Command, Notice};
 use program_launcher::launch::{JobNetwork, Member, Surroundings};
 use program_launcher::lifecycle::GRACE;
 use program_launcher::signals::{self, Signal};
-use program_launcher::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
+use program_launcher::verdict::{STATUS_RUNTIME, clip};
 use program_launcher::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -331,18 +330,14 @@ impl Job {
                     self.tell(Reply::Remark(text), out);
                 }
             }
-            Notice::Listening(address) => match address.parse::<SocketAddr>() {
-                Ok(_) if part.step == Step::Ordered => {
-                    part.address = Some(address);
-                    part.reach(Step::Listening);
-                }
-                _ => {
-                    let mut message =
-                        format!("the launcher on {} listens on {address:?}, which is no address", part.name);
-                    clip(&mut message, TEXT_BYTES);
-                    self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
-                }
-            },
+            Notice::Listening(address) if part.step == Step::Ordered => {
+                part.address = Some(address);
+                part.reach(Step::Listening);
+            }
+            Notice::Listening(_) => {
+                let message = format!("the launcher on {} says out of turn where it listens", part.name);
+                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
+            }
             Notice::Prepared => part.reach(Step::Prepared),
             Notice::Started(_) => part.reach(Step::Started),
             Notice::Failed(verdict) => {
@@ -440,9 +435,7 @@ impl Job {
                 out.push_back(Action::Node(part.host, ToNode::OutputTaken { job, bytes }));
             }
         }
-        let verdict =
-            Verdict::Interrupted { signal: libc::SIGHUP, status: STATUS_SIGNAL + libc::SIGHUP as u8 };
-        self.fail(verdict, None, now, out);
+        self.fail(Verdict::interrupted(libc::SIGHUP), None, now, out);
         self.advance(now, out);
     }
 
@@ -451,9 +444,7 @@ impl Job {
         if self.verdict.is_none() {
             self.tell(Reply::Remark("the machine manager is being shut down".into()), out);
         }
-        let verdict =
-            Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 };
-        self.fail(verdict, None, now, out);
+        self.fail(Verdict::interrupted(libc::SIGTERM), None, now, out);
         self.advance(now, out);
     }
 
@@ -464,8 +455,7 @@ impl Job {
             Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing
                 if signals::asks_to_end(signal) =>
             {
-                let verdict = Verdict::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 };
-                self.fail(verdict, None, now, out);
+                self.fail(Verdict::interrupted(signal), None, now, out);
                 self.advance(now, out);
             }
             _ => {}
@@ -587,7 +577,7 @@ impl Job {
             Purpose::Status(_) => {}
             Purpose::Hang => {
                 let report = format!("deadlock: no rank of the job can go on\n{report}");
-                self.fail(Verdict::Stuck { report }, None, now, out);
+                self.fail(Verdict::Stuck(report), None, now, out);
             }
             Purpose::TimeLimit => {
                 let limit = self.description.timeout.unwrap_or_default();
@@ -695,7 +685,7 @@ impl Job {
 
     /// The job has failed, unless it has before. The node that said so, if one did, ends its own ranks.
     fn fail(&mut self, mut verdict: Verdict, at: Option<usize>, now: Duration, out: &mut Actions) {
-        clip_texts(&mut verdict);
+        verdict.clip_texts(TEXT_BYTES, REPORT_BYTES);
         if let Some(part) = at.and_then(|at| self.parts.get_mut(at)) {
             part.is_ending = true;
         }
@@ -708,7 +698,7 @@ impl Job {
             }
             // Whether its ranks have started is known when the control network has answered: then they are
             // told.
-            Phase::Committing => out.push_back(Action::Withdraw { job: self.id() }),
+            Phase::Committing => out.push_back(Action::Start(self.id(), StartOrder::Withdraw)),
             Phase::Ending { .. } | Phase::Finishing { .. } | Phase::Over => {}
         }
     }
@@ -738,7 +728,7 @@ impl Job {
                 self.phase = Phase::Committing;
                 let hosts = self.parts.iter().map(|part| part.host).collect();
                 let slot = self.slot.unwrap_or_default();
-                out.push_back(Action::Commit { job: self.id(), slot, hosts });
+                out.push_back(Action::Start(self.id(), StartOrder::Commit(slot, hosts)));
             }
         }
         let may_finish = matches!(self.phase, Phase::Running | Phase::Ending { .. });
@@ -754,7 +744,7 @@ impl Job {
     }
 
     fn send_roster(&mut self, out: &mut Actions) {
-        let member = |part: &Part| Some(Member { name: part.name.clone(), address: part.address.clone()? });
+        let member = |part: &Part| Some(Member { name: part.name.clone(), address: part.address? });
         let roster: Vec<Member> = self.parts.iter().filter_map(member).collect();
         self.parts.iter_mut().for_each(|part| part.reach(Step::Linking));
         self.tell_launchers(&Command::Roster(roster), out);

@@ -95,30 +95,25 @@ pub enum Action {
         /// The nodes' names, by number.
         members: Vec<String>,
     },
-    /// Start the job on all its nodes or on none, and tell [`Jobs::handle_commit`].
-    Commit {
-        /// The job.
-        job: JobId,
-        /// Its slot in the control network.
-        slot: u32,
-        /// Its nodes.
-        hosts: Vec<HostId>,
-    },
-    /// Do not start it, if it is not started yet, and tell [`Jobs::handle_commit`] whether it is.
-    Withdraw {
-        /// The job.
-        job: JobId,
-    },
-    /// All nodes know that the job is started, or it never will be: the control network may forget it.
-    Launched {
-        /// The job.
-        job: JobId,
-    },
+    /// Tell the control network what to do about the start of a job.
+    Start(JobId, StartOrder),
     /// This `storm` does not keep the protocol: close its connection.
     CloseClient(ClientId, &'static str),
     /// This node manager does not keep the protocol: close its connection, and tell
     /// [`Jobs::handle_lost_node`].
     CloseNode(HostId, &'static str),
+}
+
+/// What the control network is to do about the start of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartOrder {
+    /// Start it, in this slot, on all these nodes as soon as it is prepared there, or on none, and tell
+    /// [`Jobs::handle_commit`].
+    Commit(u32, Vec<HostId>),
+    /// Do not start it, if it is not started yet, and tell [`Jobs::handle_commit`] whether it is.
+    Withdraw,
+    /// All nodes know that it is started, or it never will be.
+    Forget,
 }
 
 /// The jobs.
@@ -247,11 +242,12 @@ impl Jobs {
             .collect();
         self.last_job += 1;
         let id = JobId(self.last_job);
-        let description = description.placed(id, format!("{}-{}", self.stamp, id.0), mapped.placement);
+        let run = format!("{}-{}", self.stamp, id.0);
+        let job = program_launcher::Job { id, run, placement: mapped.placement, description };
         let hosts = parts.iter().map(|part| part.name.clone()).collect();
         self.actions.push_back(Action::Client(client, Reply::Accepted { job: id, hosts }));
         self.queue.push(owner.uid, id);
-        self.jobs.insert(id, Job::new(description, surroundings, owner, client, parts, held, now));
+        self.jobs.insert(id, Job::new(job, surroundings, owner, client, parts, held, now));
         self.by_client.insert(client, id);
         self.settle([id], now);
         Ok(())
@@ -471,7 +467,7 @@ impl Jobs {
             && let Some(slot) = job.slot.take()
         {
             self.queue.give_back(uid, slot);
-            self.actions.push_back(Action::Launched { job: id });
+            self.actions.push_back(Action::Start(id, StartOrder::Forget));
         }
         if job.is_over() {
             self.by_client.remove(&job.submitter);

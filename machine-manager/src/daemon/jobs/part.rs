@@ -1,6 +1,7 @@
 //! What one node has of a job, as far as its launcher has said it.
 
 use crate::daemon::HostId;
+use std::net::SocketAddr;
 
 /// How far the launcher of a node is. Steps only go forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +50,7 @@ pub struct Part {
     /// How far it is.
     pub step: Step,
     /// Where it listens on the job's network.
-    pub address: Option<String>,
+    pub address: Option<SocketAddr>,
     /// It ends its ranks: it said so, or it was told to.
     pub is_ending: bool,
     /// All its ranks have been blocked for some time.

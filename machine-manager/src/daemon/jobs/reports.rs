@@ -137,7 +137,7 @@ impl Reports {
             if purpose != Purpose::Hang {
                 let report = match states.is_empty() {
                     true => String::new(),
-                    false => HangReport::new(hang::merge(&states)).to_string(),
+                    false => HangReport(hang::merge(&states)).to_string(),
                 };
                 return Some(Finished { purpose, report, silent });
             }

@@ -8,7 +8,7 @@ use bcs_config::UserConfig;
 use bcs_core::NodeId;
 use bcs_core::PortRange;
 use bcs_protocol::node::LaunchOrder;
-use bcs_protocol::storm::{Description, Mapping, Wish};
+use bcs_protocol::storm::{Mapping, Wish};
 use program_launcher::control::{Command, Notice};
 use program_launcher::launch::Surroundings;
 use program_launcher::{Application, Verdict};
@@ -26,7 +26,7 @@ fn submission(ranks: u32, nodes: u32) -> Submission {
     let job = program_launcher::Job::new(vec![Application::new(ranks, "a")]);
     let wish = Wish { nodes: Some(nodes), mapping: Mapping::Node, ..Wish::default() };
     let surroundings = Surroundings { environment: vec![], directory: "/".into(), umask: 0 };
-    Submission { job: Description::of(job), wish, surroundings }
+    Submission { job: job.description, wish, surroundings }
 }
 
 /// A cluster whose launchers, control network and minting do what they are told, one thing at a time.
@@ -100,7 +100,7 @@ impl World {
                 Action::Launch { job, host, at } => {
                     let order = self.jobs.launch_order(job, at).unwrap().unwrap();
                     let first = match order.network {
-                        Some(_) => Notice::Listening("10.0.0.1:4000".into()),
+                        Some(_) => Notice::Listening(([10, 0, 0, 1], 4000).into()),
                         None => Notice::Prepared,
                     };
                     self.orders.push((host, order));
@@ -117,15 +117,15 @@ impl World {
                     self.replies.push(reply);
                 }
                 Action::Mint { job, members, .. } => self.minting.push((job, members.len())),
-                Action::Commit { job, hosts, .. } => {
+                Action::Start(job, StartOrder::Commit(_, hosts)) => {
                     assert!(self.committing.insert(job, hosts).is_none(), "a job is started once");
                 }
-                Action::Withdraw { job } => {
+                Action::Start(job, StartOrder::Withdraw) => {
                     if self.committing.remove(&job).is_some() {
                         self.jobs.handle_commit(job, false, self.now);
                     }
                 }
-                Action::Launched { .. } => {}
+                Action::Start(_, StartOrder::Forget) => {}
                 other => panic!("everybody keeps the protocol: {other:?}"),
             }
         }
@@ -188,7 +188,7 @@ impl World {
             let network = |_| JobNetwork {
                 id: 1,
                 credential: "key".into(),
-                listen: String::new(),
+                listen: [0; 4].into(),
                 ports: PortRange::ANY,
             };
             self.jobs.handle_keys(job, Ok((0..members).map(network).collect()), self.now);
@@ -239,7 +239,7 @@ impl World {
 }
 
 fn failure() -> Verdict {
-    Verdict::Stuck { report: "first".into() }
+    Verdict::Stuck("first".into())
 }
 
 proptest! {
@@ -430,9 +430,9 @@ fn texts_of_launchers_are_cut_and_forgotten_and_answers_of_too_many_ranks_are_no
         world.step(0);
     }
     let report = "rank 0 waits\n".repeat(1 << 20);
-    say(&mut world, Notice::Failed(Verdict::Stuck { report }));
+    say(&mut world, Notice::Failed(Verdict::Stuck(report)));
     while world.step(0) {}
-    let Some(Verdict::Stuck { report }) = world.verdict() else { panic!("{:?}", world.verdict()) };
+    let Some(Verdict::Stuck(report)) = world.verdict() else { panic!("{:?}", world.verdict()) };
     assert!(report.len() < REPORT_BYTES + 8, "{}", report.len());
 }
 

@@ -3,7 +3,7 @@
 //! They belong to others too, so they are not made non-blocking. The kernel says when there is something to
 //! read or room to write, and it is asked again before each read and write, so that none of them blocks.
 
-use program_launcher::output::is_ready;
+use program_launcher::output::{is_ready, standard};
 use rustix::event::PollFlags;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -16,13 +16,6 @@ pub(super) struct Descriptor {
     /// None for what is always ready, which the kernel does not watch (a regular file, `/dev/null`).
     watched: Option<AsyncFd<BorrowedFd<'static>>>,
     interest: Interest,
-}
-
-/// A descriptor that this process has had from its start.
-pub(super) fn standard(number: i32) -> BorrowedFd<'static> {
-    // SAFETY: Rust's runtime opens descriptors 0, 1 and 2 if whoever started us did not, and nothing in
-    // `storm` closes them; descriptor 0 is replaced in place.
-    unsafe { BorrowedFd::borrow_raw(number) }
 }
 
 /// Watches a descriptor of our own for something to read.

@@ -50,11 +50,8 @@ pub enum ClientError {
         reason: String,
     },
     /// What the ranks write cannot be written here.
-    #[error("cannot write the output of the job: {error}; it was ended")]
-    Output {
-        /// Why.
-        error: io::Error,
-    },
+    #[error("cannot write the output of the job: {0}; it was ended")]
+    Output(io::Error),
     /// The reader of our output has gone: nothing that the user wants to read about.
     #[error("nobody reads the output any more; the job was ended")]
     OutputGone,
@@ -76,7 +73,7 @@ impl ClientError {
     /// The exit status of `storm` for it.
     pub fn status(&self) -> u8 {
         match self {
-            Self::System { .. } | Self::Output { .. } => STATUS_USAGE,
+            Self::System { .. } | Self::Output(_) => STATUS_USAGE,
             Self::Connect(_) | Self::Gone { .. } | Self::Nonsense { .. } => STATUS_RUNTIME,
             Self::Refused { status, .. } => *status,
             Self::OutputGone => STATUS_SIGNAL + libc::SIGPIPE as u8,

@@ -1,9 +1,10 @@
 //! The standard input on its way to the job: as much of it is read as the manager takes, and none if no rank
 //! reads it.
 
-use super::descriptor::{Descriptor, standard};
+use super::descriptor::Descriptor;
 use bcs_protocol::node::INPUT_CREDIT;
 use program_launcher::StdinTo;
+use program_launcher::output::standard;
 use rustix::io::Errno;
 use std::io;
 use tokio::io::Interest;

@@ -4,8 +4,9 @@
 //! manager is told of bytes when they are written, so that no more than its credit waits here; with labels,
 //! lines are whole, from whatever node they come.
 
-use super::descriptor::{Descriptor, standard};
+use super::descriptor::Descriptor;
 use super::error::ClientError;
+use program_launcher::output::{is_same_place, standard};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -52,16 +53,12 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(has_labels: bool) -> io::Result<Self> {
-        let same_place = match (rustix::fs::fstat(standard(1)), rustix::fs::fstat(standard(2))) {
-            (Ok(a), Ok(b)) => (a.st_dev, a.st_ino, a.st_rdev) == (b.st_dev, b.st_ino, b.st_rdev),
-            _ => false,
-        };
         let sink = |number| {
             let descriptor = Descriptor::new(number, Interest::WRITABLE)?;
             Ok::<_, io::Error>(Sink { descriptor, waiting: VecDeque::new() })
         };
         let mut sinks = vec![sink(1)?];
-        if !same_place {
+        if !is_same_place(standard(1), standard(2)) {
             sinks.push(sink(2)?);
         }
         Ok(Self { sinks, lines: has_labels.then(BTreeMap::new) })
@@ -125,7 +122,7 @@ impl Sink {
                     Ok(length) => chunk.written += length,
                     Err(Errno::INTR | Errno::AGAIN) => break,
                     Err(Errno::PIPE) => return Err(ClientError::OutputGone),
-                    Err(error) => return Err(ClientError::Output { error: error.into() }),
+                    Err(error) => return Err(ClientError::Output(error.into())),
                 }
             }
             if chunk.written == chunk.bytes.len() {

@@ -15,7 +15,7 @@ use bcs_stream as stream;
 use bcs_stream::StreamError;
 use program_launcher::Verdict;
 use program_launcher::launcher::forwarded_here;
-use program_launcher::signals::{Signal, SignalQueue, SignalSet, asks_to_end};
+use program_launcher::signals::{self, Signal, SignalQueue, SignalSet, asks_to_end};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub async fn run(
     // A terminal does not stop us for reading or writing from the background: we are told so instead.
     let blocked: Vec<Signal> = forwarded.iter().copied().chain([libc::SIGTTIN, libc::SIGTTOU]).collect();
     SignalSet::of(&blocked).block_exactly();
-    let signals = Signals::of(&forwarded).map_err(system("watch for signals"))?;
+    let arriving = Signals::of(&forwarded).map_err(system("watch for signals"))?;
     let mut input = Input::new(submission.job.stdin).map_err(system("watch the standard input"))?;
     let mut output = Output::new(submission.job.labels).map_err(system("watch the standard output"))?;
     let (outbox, inbox) = mpsc::unbounded_channel();
@@ -113,7 +113,7 @@ pub async fn run(
                 put(&outbox, Request::OutputTaken { node: written.node, bytes: written.bytes });
             }
             bytes = input.next(), if verdict.is_none() => put(&outbox, Request::Input(bytes)),
-            signal = signals.next() => {
+            signal = arriving.next() => {
                 put(&outbox, Request::Forward(signal));
                 if asks_to_end(signal) {
                     asked_to_end += 1;
@@ -165,6 +165,5 @@ async fn stop_here(outbox: &Outbox) {
     if outbox.send(Outgoing::Flush(done)).is_ok() {
         let _ = tokio::time::timeout(LAST_WORD, told).await;
     }
-    // SAFETY: raise touches no memory of ours.
-    unsafe { libc::raise(libc::SIGSTOP) };
+    signals::stop_here();
 }

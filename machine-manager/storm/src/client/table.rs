@@ -6,7 +6,7 @@ fn state(state: &NodeState) -> (&'static str, Option<&str>) {
     match state {
         NodeState::Up => ("up", None),
         NodeState::Joining => ("joining", None),
-        NodeState::Down { reason } => ("down", Some(reason.as_str()).filter(|reason| !reason.is_empty())),
+        NodeState::Down(reason) => ("down", Some(reason.as_str()).filter(|reason| !reason.is_empty())),
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
         vec![
             row("c0", NodeState::Up, 64, 16 << 30, 4, &[12, 13]),
             row("login10", NodeState::Joining, 2, 1 << 29, 0, &[]),
-            row("c1", NodeState::Down { reason: "has not connected".into() }, 0, 0, 0, &[]),
+            row("c1", NodeState::Down("has not connected".into()), 0, 0, 0, &[]),
         ]
     }
 

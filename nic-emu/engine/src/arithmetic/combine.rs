@@ -22,8 +22,11 @@ pub fn combine(
     inout_right: &mut [u8],
     arithmetic: Arithmetic,
 ) -> Result<(), ArithError> {
-    count_of(op, element, left.len(), inout_right.len())?;
-    let (left, bytes, out) = (left.as_ptr(), left.len(), inout_right.as_mut_ptr());
+    let (bytes, found) = (left.len(), inout_right.len());
+    if bytes != found {
+        return Err(ArithError::LengthMismatch { op, expected: bytes, found });
+    }
+    let (left, out) = (left.as_ptr(), inout_right.as_mut_ptr());
     // SAFETY: both vectors are as long, and cannot overlap because one is borrowed beside a mutable borrow.
     unsafe { combine_at(op, element, (left, out, out), bytes, arithmetic) }
 }
@@ -46,20 +49,11 @@ pub unsafe fn combine_at(
     bytes: usize,
     arithmetic: Arithmetic,
 ) -> Result<(), ArithError> {
-    let count = count_of(op, element, bytes, bytes)?;
-    let operands = Operands { left, right, out, count };
+    let shift = element.size_log2();
+    if bytes & ((1 << shift) - 1) != 0 {
+        return Err(ArithError::PartialElement { element, length: bytes });
+    }
+    let operands = Operands { left, right, out, count: bytes >> shift };
     // SAFETY: all hold `count` elements, and the result overlaps no operand in part: the caller's promise.
     unsafe { run(op, element, operands, arithmetic) }
-}
-
-#[inline(always)]
-fn count_of(op: ReduceOp, element: ElementType, left: usize, right: usize) -> Result<usize, ArithError> {
-    if left != right {
-        return Err(ArithError::LengthMismatch { op, expected: left, found: right });
-    }
-    let shift = element.size_log2();
-    if left & ((1 << shift) - 1) != 0 {
-        return Err(ArithError::PartialElement { element, length: left });
-    }
-    Ok(left >> shift)
 }

@@ -6,7 +6,7 @@ use super::float::{self, Bf16, F16, F32, F64};
 use super::integer;
 use super::kernel::{ByReference, Kernel, Operands, Operation, one_by_one, vectors};
 use super::operation::ReduceOp as R;
-use super::pair::{self, Locate, Maximum, Minimum, SoftMaximum, SoftMinimum};
+use super::pair::{self, Locate};
 
 /// What computes floating-point results. Both give the same bits.
 #[derive(
@@ -23,13 +23,6 @@ pub enum Arithmetic {
 
 /// Bytes of an operand that a block holds: two AVX2 registers.
 const BLOCK_BYTES: usize = 64;
-
-/// A loop of integer instructions.
-macro_rules! integer {
-    ($operation:ident, $type:ty) => {
-        vectors::<integer::$operation<$type>, { BLOCK_BYTES / size_of::<$type>() }>
-    };
-}
 
 /// A floating-point operation that native code carries out with integer instructions.
 macro_rules! ordered {
@@ -52,15 +45,6 @@ macro_rules! rounded {
     };
     ($operation:ident, $type:ty, $arithmetic:ident) => {
         rounded!($operation, $type, BLOCK_BYTES / size_of::<$type>(), $arithmetic)
-    };
-}
-
-macro_rules! located {
-    ($value:ty, $index:ty, $native:ty, $soft:ty, $arithmetic:ident) => {
-        match $arithmetic {
-            Arithmetic::Native => Locate::<$value, $index, $native, Minimum>::run,
-            Arithmetic::SoftFloat => Locate::<$value, $index, $soft, SoftMinimum>::run,
-        }
     };
 }
 
@@ -164,17 +148,13 @@ unsafe fn copy(element: E, operand: *const u8, Operands { out, count, .. }: Oper
 
 macro_rules! integer_kernel {
     ($op:ident, $type:ty) => {
+        integer_kernel!($op, $type: Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor)
+    };
+    ($op:ident, $type:ty: $($operation:ident),*) => {
         match $op {
-            R::Max => integer!(Max, $type),
-            R::Min => integer!(Min, $type),
-            R::Sum => integer!(Sum, $type),
-            R::Prod => integer!(Prod, $type),
-            R::Land => integer!(Land, $type),
-            R::Band => integer!(Band, $type),
-            R::Lor => integer!(Lor, $type),
-            R::Bor => integer!(Bor, $type),
-            R::Lxor => integer!(Lxor, $type),
-            R::Bxor => integer!(Bxor, $type),
+            $(R::$operation => {
+                vectors::<integer::$operation<$type>, { BLOCK_BYTES / size_of::<$type>() }>
+            })*
             _ => return None,
         }
     };
@@ -207,10 +187,16 @@ macro_rules! complex_kernel {
 }
 
 macro_rules! pair_kernel {
-    ($op:ident, $value:ty, $index:ty, $arithmetic:ident) => {
-        match $op {
-            R::Maxloc => located!($value, $index, Maximum, SoftMaximum, $arithmetic),
-            R::Minloc => located!($value, $index, Minimum, SoftMinimum, $arithmetic),
+    ($op:ident, $values:ident $value:ty, $indices:ident $index:ty, $arithmetic:ident) => {
+        match ($op, $arithmetic) {
+            (R::Maxloc, Arithmetic::Native) => Locate::<$values::Max<$value>, $indices::Min<$index>>::run,
+            (R::Minloc, Arithmetic::Native) => Locate::<$values::Min<$value>, $indices::Min<$index>>::run,
+            (R::Maxloc, _) => {
+                Locate::<ByReference<$values::Max<$value>>, ByReference<$indices::Min<$index>>>::run
+            }
+            (R::Minloc, _) => {
+                Locate::<ByReference<$values::Min<$value>>, ByReference<$indices::Min<$index>>>::run
+            }
             _ => return None,
         }
     };
@@ -233,18 +219,13 @@ const fn kernel(op: R, element: E, arithmetic: Arithmetic) -> Option<Kernel> {
         E::F64 => float_kernel!(op, F64, arithmetic),
         E::ComplexF32 => complex_kernel!(op, F32, arithmetic),
         E::ComplexF64 => complex_kernel!(op, F64, arithmetic),
-        E::Byte => match op {
-            R::Band => integer!(Band, u8),
-            R::Bor => integer!(Bor, u8),
-            R::Bxor => integer!(Bxor, u8),
-            _ => return None,
-        },
-        E::F32I32 => pair_kernel!(op, F32, i32, arithmetic),
-        E::F64I32 => pair_kernel!(op, F64, i32, arithmetic),
-        E::I64I32 => pair_kernel!(op, i64, i32, arithmetic),
-        E::I32I32 => pair_kernel!(op, i32, i32, arithmetic),
-        E::I16I32 => pair_kernel!(op, i16, i32, arithmetic),
-        E::F32F32 => pair_kernel!(op, F32, F32, arithmetic),
-        E::F64F64 => pair_kernel!(op, F64, F64, arithmetic),
+        E::Byte => integer_kernel!(op, u8: Band, Bor, Bxor),
+        E::F32I32 => pair_kernel!(op, float F32, integer i32, arithmetic),
+        E::F64I32 => pair_kernel!(op, float F64, integer i32, arithmetic),
+        E::I64I32 => pair_kernel!(op, integer i64, integer i32, arithmetic),
+        E::I32I32 => pair_kernel!(op, integer i32, integer i32, arithmetic),
+        E::I16I32 => pair_kernel!(op, integer i16, integer i32, arithmetic),
+        E::F32F32 => pair_kernel!(op, float F32, float F32, arithmetic),
+        E::F64F64 => pair_kernel!(op, float F64, float F64, arithmetic),
     })
 }

@@ -1,4 +1,4 @@
-//! What cannot be combined, and numbers that name nothing.
+//! What cannot be combined.
 
 use super::element::ElementType;
 use super::operation::ReduceOp;
@@ -32,28 +32,4 @@ pub enum ArithError {
         /// Length of the vectors, in bytes.
         length: usize,
     },
-    /// A descriptor names an element type that does not exist.
-    #[error("{0} is no element type: the descriptor is corrupt or of another version")]
-    UnknownElementType(u8),
-    /// A descriptor names an operation that does not exist.
-    #[error("{0} is no reduce operation: the descriptor is corrupt or of another version")]
-    UnknownReduceOp(u8),
-}
-
-impl TryFrom<u8> for ElementType {
-    type Error = ArithError;
-
-    #[inline]
-    fn try_from(value: u8) -> Result<Self, ArithError> {
-        Self::ALL.get(usize::from(value)).copied().ok_or(ArithError::UnknownElementType(value))
-    }
-}
-
-impl TryFrom<u8> for ReduceOp {
-    type Error = ArithError;
-
-    #[inline]
-    fn try_from(value: u8) -> Result<Self, ArithError> {
-        Self::ALL.get(usize::from(value)).copied().ok_or(ArithError::UnknownReduceOp(value))
-    }
 }

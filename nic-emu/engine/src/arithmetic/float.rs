@@ -17,7 +17,7 @@ use super::kernel::Operation;
 /// A floating-point format, as its bit pattern.
 pub(super) trait Format: Copy {
     /// The type in which the processor computes.
-    type Work: Work;
+    type Work: Copy + Add<Output = Self::Work> + Sub<Output = Self::Work> + Mul<Output = Self::Work>;
     /// Bit pattern as an integer in the order of values, from −NaN over −∞, −0, +0, +∞ to +NaN.
     type Key: Ord;
 
@@ -29,29 +29,11 @@ pub(super) trait Format: Copy {
     fn narrow(work: Self::Work) -> Self;
     fn key(self) -> Self::Key;
     fn is_nan(self) -> bool;
+    fn gives_nan(work: Self::Work) -> bool;
     /// Of either sign.
     fn is_zero(self) -> bool;
     /// The same NaN, quiet.
     fn quiet(self) -> Self;
-}
-
-/// A type that the processor computes with.
-pub(super) trait Work: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
-    fn is_nan(self) -> bool;
-}
-
-impl Work for f32 {
-    #[inline(always)]
-    fn is_nan(self) -> bool {
-        self.is_nan()
-    }
-}
-
-impl Work for f64 {
-    #[inline(always)]
-    fn is_nan(self) -> bool {
-        self.is_nan()
-    }
 }
 
 macro_rules! formats {
@@ -88,6 +70,11 @@ macro_rules! formats {
             #[inline(always)]
             fn is_nan(self) -> bool {
                 self.0 & (<$bits>::MAX >> 1) > $infinity
+            }
+
+            #[inline(always)]
+            fn gives_nan(work: $work) -> bool {
+                work.is_nan()
             }
 
             #[inline(always)]
@@ -171,7 +158,7 @@ fn propagate<F: Format>(left: F, right: F) -> F {
 #[inline(always)]
 fn settled<F: Format>(left: F, right: F, compute: impl Fn(F::Work, F::Work) -> F::Work) -> F {
     let result = compute(left.widen(), right.widen());
-    if result.is_nan() { propagate(left, right) } else { F::narrow(result) }
+    if F::gives_nan(result) { propagate(left, right) } else { F::narrow(result) }
 }
 
 #[inline(always)]
@@ -184,7 +171,7 @@ fn settled_block<F: Format, const LANES: usize>(
     let mut nan = false;
     for i in 0..LANES {
         let result = compute(left[i].widen(), right[i].widen());
-        nan |= result.is_nan();
+        nan |= F::gives_nan(result);
         out[i] = F::narrow(result);
     }
     if nan {
@@ -221,7 +208,7 @@ impl<F: Format> Operation for ComplexProd<F> {
             // A NaN in a product shows in the result.
             real[i] = a[i] * c[i] - b[i] * d[i];
             imaginary[i] = a[i] * d[i] + b[i] * c[i];
-            nan |= real[i].is_nan() | imaginary[i].is_nan();
+            nan |= F::gives_nan(real[i]) | F::gives_nan(imaginary[i]);
         }
         let mut out = *right;
         for i in 0..LANES {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, BitXor};
 
-use super::kernel::Operation;
+use super::kernel::{Operation, Reference};
 
 /// What the operations need of an integer type.
 pub(super) trait Integer:
@@ -45,6 +45,12 @@ macro_rules! operations {
             #[inline(always)]
             fn combine($left: T, $right: T) -> T {
                 $result
+            }
+        }
+
+        impl<T: Integer> Reference for $name<T> {
+            fn reference(left: T, right: T) -> T {
+                Self::combine(left, right)
             }
         }
     )*};

@@ -41,4 +41,4 @@ pub use combine::{combine, combine_at};
 pub use dispatch::Arithmetic;
 pub use element::ElementType;
 pub use error::ArithError;
-pub use operation::{ReduceOp, supports};
+pub use operation::ReduceOp;

@@ -17,6 +17,12 @@ macro_rules! numbered {
             /// All of them, in the order of discriminants.
             pub const ALL: [Self; [$($number),+].len()] = [$(Self::$variant),+];
 
+            /// That of this number; none when there is none.
+            #[inline]
+            pub fn numbered(number: u8) -> Option<Self> {
+                Self::ALL.get(usize::from(number)).copied()
+            }
+
             /// What messages call it.
             pub const fn name(self) -> &'static str {
                 [$($text),+][self as usize]

@@ -1,8 +1,6 @@
-//! The operations of a reduction, and on which types the MPI standard defines them (MPI-5.0, §6.9.2).
+//! The operations of a reduction (MPI-5.0, §6.9.2).
 //!
 //! An operation travels in descriptors as its discriminant, so discriminants never change their meaning.
-
-use super::element::ElementType;
 
 numbered! {
     /// Predefined operation of MPI.
@@ -35,25 +33,5 @@ numbered! {
         Replace = 12 "MPI_REPLACE",
         /// The incoming (left) operand is dropped (`MPI_NO_OP` of one-sided communication).
         NoOp = 13 "MPI_NO_OP",
-    }
-}
-
-/// Whether the MPI standard defines `op` on `element` (MPI-5.0, §6.9.2; `Replace` and `NoOp` take every
-/// type).
-///
-/// Classes that this level cannot tell apart, such as a Fortran `LOGICAL` from an integer of its size, are
-/// the MPI library's to check.
-pub const fn supports(op: ReduceOp, element: ElementType) -> bool {
-    use ElementType as E;
-    let integer = matches!(element, E::I8 | E::I16 | E::I32 | E::I64 | E::U8 | E::U16 | E::U32 | E::U64);
-    let floating = matches!(element, E::F16 | E::Bf16 | E::F32 | E::F64);
-    let complex = matches!(element, E::ComplexF32 | E::ComplexF64);
-    match op {
-        ReduceOp::Max | ReduceOp::Min => integer || floating,
-        ReduceOp::Sum | ReduceOp::Prod => integer || floating || complex,
-        ReduceOp::Land | ReduceOp::Lor | ReduceOp::Lxor => integer,
-        ReduceOp::Band | ReduceOp::Bor | ReduceOp::Bxor => integer || matches!(element, E::Byte),
-        ReduceOp::Minloc | ReduceOp::Maxloc => element.is_pair(),
-        ReduceOp::Replace | ReduceOp::NoOp => true,
     }
 }

@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use std::mem::offset_of;
 
 use super::float::{self, Format};
-use super::kernel::{Operands, Operation, Reference};
+use super::integer::{self, Integer};
+use super::kernel::{ByReference, Operands, Operation};
 use super::softfloat::{self, Soft};
 
 /// A value with its index, as C lays it out.
@@ -17,39 +18,24 @@ struct IndexedValue<V, I> {
     index: I,
 }
 
-// The layouts that `ElementType` documents.
-const _: () = {
-    assert!(
-        size_of::<IndexedValue<float::F32, i32>>() == 8
-            && offset_of!(IndexedValue<float::F32, i32>, index) == 4
-    );
-    assert!(
-        size_of::<IndexedValue<float::F64, i32>>() == 16
-            && offset_of!(IndexedValue<float::F64, i32>, index) == 8
-    );
-    assert!(size_of::<IndexedValue<i64, i32>>() == 16 && offset_of!(IndexedValue<i64, i32>, index) == 8);
-    assert!(size_of::<IndexedValue<i32, i32>>() == 8 && offset_of!(IndexedValue<i32, i32>, index) == 4);
-    assert!(size_of::<IndexedValue<i16, i32>>() == 8 && offset_of!(IndexedValue<i16, i32>, index) == 4);
-    assert!(size_of::<IndexedValue<float::F32, float::F32>>() == 8);
-    assert!(size_of::<IndexedValue<float::F64, float::F64>>() == 16);
-};
-
-/// One of maximum and minimum, on values of type `V`.
-pub(super) trait Extremum<V> {
-    /// The extreme value.
-    fn value(left: V, right: V) -> V;
-    /// How the values compare: `Greater` if the left one is more extreme; none if one is a NaN.
-    fn order(left: V, right: V) -> Option<Ordering>;
+/// Bytes of a pair, and where its index is.
+const fn layout<V, I>() -> (usize, usize) {
+    (size_of::<IndexedValue<V, I>>(), offset_of!(IndexedValue<V, I>, index))
 }
 
-/// The maximum, natively.
-pub(super) struct Maximum;
-/// The minimum, natively.
-pub(super) struct Minimum;
-/// The maximum by the reference.
-pub(super) struct SoftMaximum;
-/// The minimum by the reference.
-pub(super) struct SoftMinimum;
+// The layouts that `ElementType` documents.
+const _: () = {
+    assert!(matches!(layout::<float::F32, i32>(), (8, 4)) && matches!(layout::<float::F64, i32>(), (16, 8)));
+    assert!(matches!(layout::<i64, i32>(), (16, 8)) && matches!(layout::<i32, i32>(), (8, 4)));
+    assert!(matches!(layout::<i16, i32>(), (8, 4)) && matches!(layout::<float::F32, float::F32>(), (8, 4)));
+    assert!(matches!(layout::<float::F64, float::F64>(), (16, 8)));
+};
+
+/// A maximum or a minimum.
+pub(super) trait Extremum: Operation {
+    /// How the values compare: `Greater` if the left one is more extreme; none if one is a NaN.
+    fn order(left: Self::Item, right: Self::Item) -> Option<Ordering>;
+}
 
 /// IEEE 754's order of values that are no NaN: zeros of both signs are equal.
 #[inline(always)]
@@ -63,103 +49,62 @@ fn native_order<F: Format>(left: F, right: F) -> Option<Ordering> {
     }
 }
 
-impl<F: Format> Extremum<F> for Maximum {
-    #[inline(always)]
-    fn value(left: F, right: F) -> F {
-        float::Max::combine(left, right)
-    }
-    #[inline(always)]
-    fn order(left: F, right: F) -> Option<Ordering> {
-        native_order(left, right)
-    }
-}
-
-impl<F: Format> Extremum<F> for Minimum {
-    #[inline(always)]
-    fn value(left: F, right: F) -> F {
-        float::Min::combine(left, right)
-    }
-    #[inline(always)]
-    fn order(left: F, right: F) -> Option<Ordering> {
-        native_order(right, left)
-    }
-}
-
-impl<F: Soft> Extremum<F> for SoftMaximum {
-    fn value(left: F, right: F) -> F {
-        float::Max::reference(left, right)
-    }
-    fn order(left: F, right: F) -> Option<Ordering> {
-        softfloat::order(left, right)
-    }
-}
-
-impl<F: Soft> Extremum<F> for SoftMinimum {
-    fn value(left: F, right: F) -> F {
-        float::Min::reference(left, right)
-    }
-    fn order(left: F, right: F) -> Option<Ordering> {
-        softfloat::order(right, left)
-    }
-}
-
-macro_rules! integer_extrema {
-    ($($type:ty),*) => {$(
-        integer_extrema!(@ $type, Maximum, max, |left: $type, right| left.cmp(&right));
-        integer_extrema!(@ $type, SoftMaximum, max, |left: $type, right| left.cmp(&right));
-        integer_extrema!(@ $type, Minimum, min, |left: $type, right: $type| right.cmp(&left));
-        integer_extrema!(@ $type, SoftMinimum, min, |left: $type, right: $type| right.cmp(&left));
-    )*};
-    (@ $type:ty, $extremum:ty, $choose:ident, $order:expr) => {
-        impl Extremum<$type> for $extremum {
+macro_rules! extrema {
+    ($($operation:ty, $item:ident: $bound:ident, |$left:ident, $right:ident| $order:expr;)*) => {$(
+        impl<$item: $bound> Extremum for $operation {
             #[inline(always)]
-            fn value(left: $type, right: $type) -> $type {
-                left.$choose(right)
-            }
-            #[inline(always)]
-            fn order(left: $type, right: $type) -> Option<Ordering> {
-                Some($order(left, right))
+            fn order($left: $item, $right: $item) -> Option<Ordering> {
+                $order
             }
         }
-    };
+    )*};
 }
-integer_extrema!(i16, i32, i64);
+extrema! {
+    float::Max<F>, F: Format, |left, right| native_order(left, right);
+    float::Min<F>, F: Format, |left, right| native_order(right, left);
+    ByReference<float::Max<F>>, F: Soft, |left, right| softfloat::order(left, right);
+    ByReference<float::Min<F>>, F: Soft, |left, right| softfloat::order(right, left);
+    integer::Max<T>, T: Integer, |left, right| Some(left.cmp(&right));
+    integer::Min<T>, T: Integer, |left, right| Some(right.cmp(&left));
+    ByReference<integer::Max<T>>, T: Integer, |left, right| Some(left.cmp(&right));
+    ByReference<integer::Min<T>>, T: Integer, |left, right| Some(right.cmp(&left));
+}
 
 /// Whose index goes with the extreme value: the left one's (`Greater`), the right one's, or the smaller of
 /// both.
 #[inline(always)]
-fn winner<V: Copy, E: Extremum<V>>(left: V, right: V) -> Ordering {
+fn winner<E: Extremum>(left: E::Item, right: E::Item) -> Ordering {
     // A NaN has no order, not even with itself.
     let is_nan = |value| E::order(value, value).is_none();
     E::order(left, right).unwrap_or_else(|| is_nan(left).cmp(&is_nan(right)))
 }
 
-/// How pairs of value `V` and index `I` are combined: `E` chooses the value, `M`, a minimum, among indices.
-pub(super) struct Locate<V, I, E, M>(PhantomData<(V, I, E, M)>);
+/// How pairs are combined: `E` chooses the value, `M`, a minimum, among indices.
+pub(super) struct Locate<E, M>(PhantomData<(E, M)>);
 
-impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
+impl<E: Extremum, M: Operation> Locate<E, M> {
     /// Combines pair by pair.
     ///
     /// # Safety
-    /// The invariant of [`Operands`] for C structs of `V` and `I`.
+    /// The invariant of [`Operands`] for C structs of a value and an index.
     pub(super) unsafe fn run(operands: Operands) {
         for i in 0..operands.count {
-            let value_at = i * size_of::<IndexedValue<V, I>>();
-            let index_at = value_at + offset_of!(IndexedValue<V, I>, index);
+            let value_at = i * size_of::<IndexedValue<E::Item, M::Item>>();
+            let index_at = value_at + offset_of!(IndexedValue<E::Item, M::Item>, index);
             // SAFETY: both fields lie in element `i`, below the count for which all vectors are valid;
             // accesses are unaligned.
             unsafe {
-                let left = operands.left.add(value_at).cast::<V>().read_unaligned();
-                let right = operands.right.add(value_at).cast::<V>().read_unaligned();
-                let left_index = operands.left.add(index_at).cast::<I>().read_unaligned();
-                let right_index = operands.right.add(index_at).cast::<I>().read_unaligned();
-                let index = match winner::<V, E>(left, right) {
+                let left = operands.left.add(value_at).cast::<E::Item>().read_unaligned();
+                let right = operands.right.add(value_at).cast::<E::Item>().read_unaligned();
+                let left_index = operands.left.add(index_at).cast::<M::Item>().read_unaligned();
+                let right_index = operands.right.add(index_at).cast::<M::Item>().read_unaligned();
+                let index = match winner::<E>(left, right) {
                     Ordering::Greater => left_index,
                     Ordering::Less => right_index,
-                    Ordering::Equal => M::value(left_index, right_index),
+                    Ordering::Equal => M::combine(left_index, right_index),
                 };
-                operands.out.add(value_at).cast::<V>().write_unaligned(E::value(left, right));
-                operands.out.add(index_at).cast::<I>().write_unaligned(index);
+                operands.out.add(value_at).cast::<E::Item>().write_unaligned(E::combine(left, right));
+                operands.out.add(index_at).cast::<M::Item>().write_unaligned(index);
             }
         }
     }

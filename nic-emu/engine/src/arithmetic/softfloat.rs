@@ -90,18 +90,6 @@ fn product<F: Soft>(left: F, right: F) -> F {
     F::pack(left.unpack().mul(right.unpack(), NEAREST))
 }
 
-impl<F: Soft> Reference for Sum<F> {
-    fn reference(left: F, right: F) -> F {
-        sum(left, right)
-    }
-}
-
-impl<F: Soft> Reference for Prod<F> {
-    fn reference(left: F, right: F) -> F {
-        product(left, right)
-    }
-}
-
 impl<F: Soft> Reference for ComplexProd<F> {
     fn reference([a, b]: [F; 2], [c, d]: [F; 2]) -> [F; 2] {
         [difference(product(a, c), product(b, d)), sum(product(a, d), product(b, c))]
@@ -124,14 +112,18 @@ fn extremum<F: Soft>(left: F, right: F, wins: Ordering) -> F {
     if takes_left { left } else { right }
 }
 
-impl<F: Soft> Reference for Max<F> {
-    fn reference(left: F, right: F) -> F {
-        extremum(left, right, Ordering::Greater)
-    }
+macro_rules! references {
+    ($($operation:ident = |$left:ident, $right:ident| $result:expr;)*) => {$(
+        impl<F: Soft> Reference for $operation<F> {
+            fn reference($left: F, $right: F) -> F {
+                $result
+            }
+        }
+    )*};
 }
-
-impl<F: Soft> Reference for Min<F> {
-    fn reference(left: F, right: F) -> F {
-        extremum(left, right, Ordering::Less)
-    }
+references! {
+    Sum = |left, right| sum(left, right);
+    Prod = |left, right| product(left, right);
+    Max = |left, right| extremum(left, right, Ordering::Greater);
+    Min = |left, right| extremum(left, right, Ordering::Less);
 }

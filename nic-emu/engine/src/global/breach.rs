@@ -1,4 +1,4 @@
-//! Broken communicators across nodes ([`crate::matching::breach`]).
+//! Broken communicators across nodes ([`crate::threads::breach`]).
 //!
 //! The node that finds a mismatch tells all others of the communicator, each by a record of its own; it may
 //! find one before its own members have made the communicator, and then waits for them, as it does not know
@@ -11,12 +11,12 @@
 
 use super::collectives::Collectives;
 use super::error::GlobalError;
-use super::groups;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
-use crate::matching::breach::break_context;
 use crate::matching::called::Called;
 use crate::matching::mismatch::report_of_nodes;
+use crate::memory::groups;
+use crate::threads::breach::break_context;
 use bcs_core::NodeId;
 
 impl Collectives {
@@ -26,7 +26,13 @@ impl Collectives {
     pub fn notice_breaches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         if !self.untold.is_empty() {
             for (context, sides) in std::mem::take(&mut self.untold) {
-                self.find_mismatch(env, context, sides)?;
+                match groups::nodes(env.memory, context) {
+                    Some(_) => {
+                        let report = report_of_nodes(context, sides);
+                        break_context(env.completer, context, &report)?;
+                    }
+                    None => self.untold.push((context, sides)),
+                }
             }
         }
         let ever = env.memory.breaches().ever();
@@ -54,7 +60,8 @@ impl Collectives {
         Ok(())
     }
 
-    /// Members on two nodes have called what does not fit.
+    /// Members on two nodes have called what does not fit: breaks the communicator when this node knows whom
+    /// to tell, which may be when its own members have made it.
     #[cold]
     pub(super) fn tell_mismatch(
         &mut self,
@@ -62,24 +69,10 @@ impl Collectives {
         context: u32,
         sides: [(NodeId, Called); 2],
     ) -> Result<(), GlobalError> {
-        self.find_mismatch(env, context, sides)?;
-        self.notice_breaches(env)
-    }
-
-    /// Breaks a communicator if this node knows whom to tell; else its own members have still to make it.
-    #[cold]
-    fn find_mismatch(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        context: u32,
-        sides: [(NodeId, Called); 2],
-    ) -> Result<(), GlobalError> {
-        if groups::nodes(env.memory, context).is_some() {
-            break_context(env.memory, env.completer, context, &report_of_nodes(context, sides))?;
-        } else if !self.untold.iter().any(|(other, _)| *other == context) {
+        if !self.untold.iter().any(|(other, _)| *other == context) {
             self.untold.push((context, sides));
         }
-        Ok(())
+        self.notice_breaches(env)
     }
 
     /// Another node says that a communicator is broken, of which members here may not have been made yet.
@@ -89,7 +82,7 @@ impl Collectives {
         if !self.broken.insert(context) {
             return Ok(());
         }
-        break_context(env.memory, env.completer, context, &String::from_utf8_lossy(&record.payload))?;
+        break_context(env.completer, context, &String::from_utf8_lossy(&record.payload))?;
         env.memory.breaches().set_known(context);
         self.forget_collectives(context);
         Ok(())

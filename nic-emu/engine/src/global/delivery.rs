@@ -4,113 +4,44 @@
 use super::error::GlobalError;
 use super::image::{image, write};
 use super::point_to_point::Env;
-use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES, NO_REQUEST};
-use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES};
+use crate::memory::instance::Member;
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::Delivery;
-use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::collective_helper::CollectiveHelper;
-use crate::threads::collective_list::CollectiveList;
+use crate::threads::collective_list;
 
-/// Instances that members still read from.
-#[derive(Debug, Default)]
-pub struct Deliveries {
-    released: Vec<u32>,
-}
-
-impl Deliveries {
-    /// True when nobody reads anything.
-    pub fn is_idle(&self) -> bool {
-        self.released.is_empty()
-    }
-
-    /// Members were released from an instance and may still read from it.
-    pub fn watch(&mut self, index: u32, instance: &Instance) {
-        if instance.state.get() != InstanceState::Free as u32 {
-            self.released.push(index);
-        }
-    }
-
-    /// Ends a collective here, of which these are the bytes: the result of a reduction may be for another
-    /// node.
-    ///
-    /// # Errors
-    /// As [`Self::deliver`].
-    pub fn end(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
-        let instance = env.memory.instance(index)?;
-        match instance.kind.get() == CollectiveKind::Reduce as u32 && instance.root_member.get() == 0 {
-            true => self.let_go(env, index),
-            false => self.deliver(env, index, bytes),
-        }
-    }
-
-    /// Gives the local members what a collective brought.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt, or more was brought than members can have given.
-    pub fn deliver(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
-        let instance = env.memory.instance(index)?;
-        let members = members(env.memory, index, instance)?;
-        let mut helper = CollectiveHelper::new(env.memory, env.completer);
-        if instance.reduces() {
-            let Some(last) = members.last() else {
-                return Err(Corrupt { what: "members of a reduction", value: 0, limit: 0 }.into());
-            };
-            put_result(env.memory, last, bytes)?;
-            helper.give_result(index, instance)?;
-            self.watch(index, instance);
-            return Ok(());
-        }
-        if is_broadcast(instance) && bytes.len() <= INLINE_BYTES {
-            let (status, delivery) = ((instance.root.get(), 0, bytes.len() as u64), Delivery::in_slot(bytes));
-            for member in members.iter().filter(|member| member.request.get() != NO_REQUEST) {
-                let (rank, request) = (member.local_index.get(), member.request.get());
-                helper.completer.complete(rank, request, status, &delivery)?;
-            }
-            return Ok(helper.list.free(index, instance)?);
-        }
-        match is_broadcast(instance) {
+/// Ends a collective here, of which these are the bytes for all members: the local ones get what is
+/// theirs.
+///
+/// # Errors
+/// NIC memory is corrupt, or more was brought than members can have given.
+pub fn end(env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
+    let instance = env.memory.instance(index)?;
+    let members = members(env.memory, index, instance)?;
+    let mut helper = CollectiveHelper::new(env.completer);
+    let has_root = instance.root_member.get() != 0;
+    let is_broadcast = instance.is(CollectiveKind::Broadcast);
+    if instance.is(CollectiveKind::Barrier) || instance.is(CollectiveKind::Reduce) && !has_root {
+        helper.let_go(index, instance)?;
+    } else if is_broadcast && has_root {
+        helper.broadcast(index, instance)?;
+    } else if let Some(last) = members.last().filter(|_| instance.reduces()) {
+        put_result(env.memory, last, bytes)?;
+        helper.give_result(index, instance)?;
+    } else if is_broadcast && bytes.len() <= INLINE_BYTES {
+        helper.complete_all(members, &Delivery::in_slot(bytes))?;
+        collective_list::free(env.memory, index, instance)?;
+    } else {
+        match is_broadcast {
             true => write(env.memory, index, &image(&[bytes.to_vec()]))?,
             false => write(env.memory, index, bytes)?,
         }
         instance.is_brought.set(1);
-        helper.refer_all(index, instance)?;
-        self.released.push(index);
-        Ok(())
+        helper.release_all(index, instance)?;
     }
-
-    /// Lets the local members of a reduction go whose result is not for this node.
-    pub fn let_go(&mut self, env: &mut Env<'_, '_>, index: u32) -> Result<(), GlobalError> {
-        let instance = env.memory.instance(index)?;
-        Ok(CollectiveHelper::new(env.memory, env.completer).let_go(index, instance)?)
-    }
-
-    /// Takes instances off the list that all their readers have departed from.
-    pub fn free_departed(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let mut i = 0;
-        while let Some(&index) = self.released.get(i) {
-            let instance = env.memory.instance(index)?;
-            let list = CollectiveList::new(env.memory);
-            if instance.readers.get() == 0 {
-                list.hand_back(index, instance)?;
-            } else if instance.handed_back.load(Ordering::Acquire) != 0 {
-                list.free(index, instance)?;
-                let freed = &env.memory.header().remote.freed;
-                freed.set(freed.get().wrapping_add(1));
-            } else {
-                i += 1;
-                continue;
-            }
-            self.released.swap_remove(i);
-        }
-        Ok(())
-    }
-}
-
-/// Whether an instance is a broadcast.
-pub fn is_broadcast(instance: &Instance) -> bool {
-    instance.kind.get() == CollectiveKind::Broadcast as u32
+    Ok(())
 }
 
 /// A member's contribution.

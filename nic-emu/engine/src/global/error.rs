@@ -43,9 +43,9 @@ pub enum GlobalError {
     },
 }
 
-/// Bytes of a collective that cannot be its: all members fit when it began.
-pub fn strange(node: NodeId, collective: u64) -> GlobalError {
-    GlobalError::Record { node, what: "bytes of a collective", value: collective }
+/// What this node sent makes no sense.
+pub(super) fn strange(node: u32, what: &'static str, value: u64) -> GlobalError {
+    GlobalError::Record { node: NodeId(node), what, value }
 }
 
 impl From<FabricError> for GlobalError {

@@ -7,17 +7,16 @@ use super::link::{ArrivedRecord, Links};
 use super::point_to_point::{Env, PointToPointEngine, payload_bytes};
 use super::record::Kind;
 use super::strobe_lead::StrobeLead;
-use super::strobe_tree::{StrobeTree, earlier, read_strobe};
+use super::strobe_tree::{StrobeTree, read_strobe};
 use crate::channel::ProcessMemory;
 use crate::memory::NicMemory;
 use crate::memory::token::Holder;
-use crate::memory::unexpected::Usage;
 use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::completer::{Completer, Touched};
 use crate::threads::microphase::Microphase;
 use crate::threads::strobe_receiver::SliceCounts;
-use crate::threads::strobe_sender::{StrobeSender, blocked_ranks};
+use crate::threads::strobe_sender::{StrobeSender, counted};
 use bcs_core::{NodeId, SliceIndex};
 use bcs_fabric::Fabric;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
@@ -49,11 +48,11 @@ pub enum Polled {
 }
 
 /// A node's part in the job's global slices. See the module.
-pub struct GlobalNic<F> {
+pub struct GlobalNic<F: ?Sized> {
     memory: Arc<NicMemory>,
     processes: &'static dyn ProcessMemory,
     /// The network.
-    pub fabric: F,
+    pub fabric: Box<F>,
     layout: GlobalLayout,
     node: u32,
     pacing: Pacing,
@@ -84,13 +83,13 @@ pub struct GlobalNic<F> {
     record: LocalRecord,
 }
 
-impl<F: Fabric> GlobalNic<F> {
+impl<F: Fabric + ?Sized> GlobalNic<F> {
     /// This node's part. The fabric's members are the job's nodes, numbered as the job numbers them, and its
     /// memory and events are as large as `layout` says. The memory of the ranks' processes it reads and
     /// writes by `processes`.
     pub fn new(
         memory: Arc<NicMemory>,
-        fabric: F,
+        fabric: Box<F>,
         layout: GlobalLayout,
         processes: &'static dyn ProcessMemory,
     ) -> Self {
@@ -100,7 +99,7 @@ impl<F: Fabric> GlobalNic<F> {
             pacing,
             links: Links::new(layout, node),
             messages: PointToPointEngine::default(),
-            collectives: Collectives::new(layout, node),
+            collectives: Collectives::new(node),
             tree: StrobeTree::new(layout, node),
             sender: (node == 0).then(|| StrobeLead::new(layout, pacing)),
             issued: None,
@@ -214,8 +213,9 @@ impl<F: Fabric> GlobalNic<F> {
             payload_bytes: payload_bytes(self.layout.record_bytes()),
             pacing: self.pacing,
             now_ns,
+            slice: read_strobe(self.strobe).0,
         };
-        let result = self.run(&mut env, strobe, now_ns);
+        let result = self.run(&mut env, strobe);
         self.links = links;
         moved |= result?;
         if !completer.touched.is_empty() {
@@ -235,7 +235,7 @@ impl<F: Fabric> GlobalNic<F> {
     }
 
     /// Says in NIC memory whether anything of this node is under way between nodes, for who looks for a
-    /// deadlock ([`crate::matching::hang::is_deadlock`]). Only a poll that did nothing says that nothing is:
+    /// deadlock ([`crate::hang::is_deadlock`]). Only a poll that did nothing says that nothing is:
     /// those whom the one before it completed something for have been woken by then.
     fn tell_rest(&self, memory: &NicMemory, moves_before: u64) {
         let remote = &memory.header().remote;
@@ -246,7 +246,6 @@ impl<F: Fabric> GlobalNic<F> {
             && self.tally_ns().is_none()
             && !PointToPointEngine::has_posted(memory)
             && self.messages.is_idle()
-            && self.collectives.is_quiet()
             && self.links.is_quiet();
         if !is_quiet {
             remote.rest.set(0);
@@ -301,81 +300,63 @@ impl<F: Fabric> GlobalNic<F> {
     }
 
     /// The NIC threads of this node. True if something was done.
-    fn run(&mut self, env: &mut Env<'_, '_>, strobe: u64, now_ns: u64) -> Result<bool, GlobalError> {
+    fn run(&mut self, env: &mut Env<'_, '_>, strobe: u64) -> Result<bool, GlobalError> {
         let arrived = self.fabric.test_event(ARRIVED)? > 0;
-        let records = env.links.poll(&mut self.fabric)?;
-        let (slice, _) = read_strobe(self.strobe);
+        let records = env.links.poll(&mut *self.fabric)?;
         let mut moved = arrived || !records.is_empty();
         for arrived in records {
             let ArrivedRecord { from, record, .. } = arrived;
             // Whatever was done last may have broken a communicator, and failed its collectives.
             self.collectives.notice_breaches(env)?;
             match record.kind {
-                Kind::Up => self.collectives.handle_up(env, from, &record, slice)?,
-                Kind::Down => self.collectives.handle_down(env, from, record, slice)?,
+                Kind::Up => self.collectives.handle_up(env, from, &record)?,
+                Kind::Down => self.collectives.handle_down(env, from, &record)?,
                 Kind::Left => handle_left(env, from, &record)?,
                 Kind::Broken => self.collectives.handle_broken(env, &record)?,
                 Kind::Data => self.messages.take_data(
                     env,
-                    &self.fabric,
+                    &*self.fabric,
                     from,
                     record.words,
                     (arrived.at, arrived.bytes),
                 )?,
-                _ => self.messages.handle_record(env, from, record, slice)?,
+                _ => self.messages.handle_record(env, from, record)?,
             }
         }
-        env.links.acknowledge(&mut self.fabric)?;
+        env.links.acknowledge(&mut *self.fabric)?;
         self.collectives.notice_breaches(env)?;
         if strobe != self.strobe {
-            self.handle_microstrobe(env, strobe, now_ns)?;
+            self.handle_microstrobe(env, strobe)?;
             moved = true;
         }
-        let (slice, _) = read_strobe(self.strobe);
         if !self.pacing.strobes_all() {
-            self.messages.exchange(env, slice, slice)?;
-            self.messages.schedule(env, slice)?;
+            self.messages.exchange(env)?;
+            self.messages.schedule(env)?;
             self.collectives.notice_breaches(env)?;
-            self.collectives.publish(env, slice)?;
+            self.collectives.publish(env)?;
             self.messages.transmit(env)?;
         }
         moved |= self.messages.advance_staged(env)?;
-        self.collectives.poll(env, &self.fabric, slice)?;
-        let mut done = true;
-        if let (_, Some(now @ (Microphase::BarrierAndBroadcast | Microphase::Reduce))) =
-            read_strobe(self.strobe)
-        {
-            // Who learns of a collective only now contributes all the same: others wait for that, and the
-            // microphase for them.
-            self.collectives.begin(env, now)?;
-            let is_over = self.working.is_none();
-            done = self.collectives.advance(env, &mut self.fabric, now, (slice, is_over))?;
-        }
-        env.links.confirm = self.working.is_some_and(has_to_be_there);
-        moved |= env.links.flush(&mut self.fabric, now_ns)?;
+        self.collectives.poll(env)?;
+        env.links.confirm = self.working == Some(Microphase::DescriptorExchange);
+        moved |= env.links.flush(&mut *self.fabric, env.now_ns)?;
         if let Some(working) = self.working
-            && done
             && has_left(env.links, working, self.pacing)
         {
-            self.complete(working, slice, now_ns);
+            self.complete(working, env.now_ns);
             moved = true;
         }
-        moved |= self.report_and_ring(env, arrived, now_ns)?;
+        moved |= self.report_and_ring(env, arrived)?;
         Ok(moved)
     }
 
     /// SR: a microstrobe wakes the threads of its microphase.
-    fn handle_microstrobe(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        strobe: u64,
-        now_ns: u64,
-    ) -> Result<(), GlobalError> {
-        let (before, _) = read_strobe(self.strobe);
+    fn handle_microstrobe(&mut self, env: &mut Env<'_, '_>, strobe: u64) -> Result<(), GlobalError> {
+        let (before, now_ns) = (env.slice, env.now_ns);
         let (slice, microphase) = read_strobe(strobe);
-        self.strobe = strobe;
+        (self.strobe, env.slice) = (strobe, slice);
         self.working = microphase;
-        self.tree.strobe(&mut self.fabric, strobe)?;
+        self.tree.strobe(&mut *self.fabric, strobe)?;
         let Some(microphase) = microphase else { return Ok(()) };
         if slice != before {
             // What was before the first slice is told with it.
@@ -390,38 +371,28 @@ impl<F: Fabric> GlobalNic<F> {
         self.phase_ns = now_ns;
         match microphase {
             Microphase::DescriptorExchange => {
-                // Of fixed slices: what was posted before this one began.
-                self.messages.exchange(env, slice, slice.saturating_sub(1))?;
-                self.collectives.publish(env, slice.saturating_sub(1))?;
+                self.messages.exchange(env)?;
+                self.collectives.publish(env)?;
             }
             Microphase::MessageScheduling => {
                 if self.pacing.strobes_all() {
-                    self.messages.schedule(env, slice)?;
+                    self.messages.schedule(env)?;
                     self.collectives.notice_breaches(env)?;
                 }
-                self.collectives.schedule(env, slice)?;
+                self.collectives.schedule(env)?;
             }
             Microphase::PointToPoint => self.messages.transmit(env)?,
-            // Begun with what else there is to do.
+            // Collectives are over with message scheduling.
             Microphase::BarrierAndBroadcast | Microphase::Reduce => {}
         }
         Ok(())
     }
 
     /// A microphase is complete here: says what this node needs next.
-    fn complete(&mut self, done: Microphase, slice: u64, now_ns: u64) {
-        let transmission = (done < Microphase::PointToPoint).then(|| self.wants_transmission()).flatten();
-        let collective = self.collectives.needs(Some(done), slice, false);
-        self.tree.complete(earlier(transmission, collective));
+    fn complete(&mut self, done: Microphase, now_ns: u64) {
+        self.tree.complete((done < Microphase::PointToPoint).then(|| self.wants_transmission()).flatten());
         self.working = None;
-        let elapsed = now_ns.saturating_sub(self.phase_ns);
-        match done {
-            Microphase::DescriptorExchange => self.record.ltdem_ns = elapsed,
-            Microphase::MessageScheduling => self.record.ltmsm_ns = elapsed,
-            Microphase::PointToPoint => self.record.ltp2p_ns = elapsed,
-            Microphase::BarrierAndBroadcast => self.record.ltbbm_ns = elapsed,
-            Microphase::Reduce => self.record.ltrm_ns = elapsed,
-        }
+        *done.length_in(&mut self.record) = now_ns.saturating_sub(self.phase_ns);
         self.record.ltts_ns = now_ns.saturating_sub(self.started_ns);
     }
 
@@ -437,10 +408,12 @@ impl<F: Fabric> GlobalNic<F> {
             true => self.messages.wants_scheduling(memory, slice),
             false => self.tally_ns().is_some_and(|due| self.polled_ns >= due),
         };
-        if messages_want || self.collectives.wants_to_publish(memory) {
-            return Some(Microphase::MessageScheduling);
+        let collectives_want =
+            self.collectives.wants_to_publish(memory) || self.collectives.wants_scheduling();
+        match messages_want || collectives_want {
+            true => Some(Microphase::MessageScheduling),
+            false => self.wants_transmission(),
         }
-        earlier(self.wants_transmission(), self.collectives.needs(None, slice, true))
     }
 
     /// The microphase of the DHs, if they have something to move that waits for it: with elastic slices
@@ -451,13 +424,8 @@ impl<F: Fabric> GlobalNic<F> {
 
     /// Says what has to be said of the microphase and of the next slice; on the lead node, drives the Strobe
     /// Sender.
-    fn report_and_ring(
-        &mut self,
-        env: &Env<'_, '_>,
-        arrived: bool,
-        now_ns: u64,
-    ) -> Result<bool, GlobalError> {
-        self.tree.flush(&mut self.fabric)?;
+    fn report_and_ring(&mut self, env: &Env<'_, '_>, arrived: bool) -> Result<bool, GlobalError> {
+        self.tree.flush(&mut *self.fabric)?;
         let wish = self.wish(env.memory);
         let (_, microphase) = read_strobe(self.strobe);
         let is_done = self.tree.is_done()
@@ -466,8 +434,8 @@ impl<F: Fabric> GlobalNic<F> {
             if self.issued.is_some() {
                 return Ok(true);
             }
-            let report = if is_done { self.tree.report(&self.fabric, wish)? } else { None };
-            self.issued = sender.poll(&mut self.fabric, now_ns, report, wish, arrived)?;
+            let report = if is_done { self.tree.report(&*self.fabric, wish)? } else { None };
+            self.issued = sender.poll(&mut *self.fabric, env.now_ns, report, wish, arrived)?;
             if let Some(record) = sender.finished.take()
                 && let Ok(ring) = EmdsRing::<GlobalRecord>::open(env.memory.emds_global())
             {
@@ -475,10 +443,10 @@ impl<F: Fabric> GlobalNic<F> {
             }
             return Ok(self.issued.is_some());
         }
-        let mut moved = is_done && self.tree.send_report(&mut self.fabric, wish)?;
+        let mut moved = is_done && self.tree.send_report(&mut *self.fabric, wish)?;
         let rung = self.fabric.test_event(RUNG)? > 0;
         if self.pacing.starts_on_work() {
-            moved |= self.tree.ring(&mut self.fabric, wish, rung)?;
+            moved |= self.tree.ring(&mut *self.fabric, wish, rung)?;
         }
         Ok(moved)
     }
@@ -494,38 +462,21 @@ impl<F: Fabric> GlobalNic<F> {
     /// nodes.
     fn record_slice(&mut self, memory: &NicMemory) {
         let (descriptors, matched) = std::mem::take(&mut self.messages.counts);
-        let scheduled = std::mem::take(&mut self.collectives.scheduled);
+        let collectives = std::mem::take(&mut self.collectives.scheduled);
         let Ok(ring) = EmdsRing::<LocalRecord>::open(memory.emds_local()) else { return };
-        let kept = Usage::of_all(memory);
-        ring.record(&LocalRecord {
-            np2pdem: descriptors,
-            np2pmsm: matched,
-            ncolldem: scheduled,
-            ncollmsm: scheduled,
-            bpts: blocked_ranks(memory),
-            umts: kept.messages,
-            ubts: kept.bytes,
-            ..self.record
-        });
+        let counts = SliceCounts { descriptors, matched, collective_descriptors: collectives, collectives };
+        ring.record(&counted(memory, &counts, self.record));
     }
 }
 
-/// Whether what is sent in a microphase has to be there at its end: in DEM, as it is to be scheduled in the
-/// next microphase; and chunks of collectives, as their place is used again in the next slice. Else it has to
-/// have left, and receipts travel with what follows.
-fn has_to_be_there(microphase: Microphase) -> bool {
-    match microphase {
-        Microphase::DescriptorExchange | Microphase::BarrierAndBroadcast | Microphase::Reduce => true,
-        Microphase::MessageScheduling | Microphase::PointToPoint => false,
-    }
-}
-
-/// Whether this node is done with what it sends in a microphase.
+/// Whether this node is done with what it sends in a microphase: in DEM it has to be there at the end, as it
+/// is to be scheduled in the next microphase. Else it has to have left, and receipts travel with what
+/// follows.
 fn has_left(links: &Links, microphase: Microphase, pacing: Pacing) -> bool {
-    match has_to_be_there(microphase) {
-        true => links.is_delivered(),
-        false if pacing.strobes_all() => links.has_left(),
+    match microphase {
+        Microphase::DescriptorExchange => links.is_delivered(),
+        _ if pacing.strobes_all() => links.has_left(),
         // Data goes on beside the slices.
-        false => links.has_left_but_data(),
+        _ => links.has_left_but_data(),
     }
 }

@@ -7,13 +7,11 @@
 //!           tails       a word per node: bytes it has written to its link   written by that node
 //!           consumed    a word per node: bytes it has read of ours          written by that node
 //!           links       a ring per node: the records that it sends here     written by that node
-//!           groups      per slot of a context, twice: cell, data                      chunks of broadcasts and of large results, in turn
 //! ```
 //!
-//! It is sparse: what no pair of nodes and no communicator uses is never touched.
+//! It is sparse: what no pair of nodes uses is never touched.
 
-use super::groups::FANOUT;
-use crate::memory::contexts::{SLOTS, slot};
+use super::tree::FANOUT;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable};
 
 /// Nodes that ring at one of them.
@@ -21,13 +19,6 @@ const BELL_BLOCK: u32 = 64;
 
 /// From more nodes than this on, rings are smaller.
 const MANY_NODES: u32 = 256;
-
-/// Bytes of a group's cell: what the data after it is.
-pub(crate) const CELL_BYTES: u64 = 48;
-/// Cells of a group, for one chunk after the other. There is a chunk in each slice. A node takes one at the
-/// latest with the next slice's first microstrobe, when the one after it may come; with the report of that
-/// slice it has taken it.
-const CELLS: u64 = 2;
 
 /// Signalled when a transfer of this node is complete on all its destinations.
 pub(crate) const SENT: EventId = EventId(0);
@@ -48,29 +39,25 @@ pub struct GlobalLayout {
     pub nodes: u32,
     /// Bytes of the ring of records from one node to another.
     pub link_bytes: u64,
-    /// Bytes of a collective's data that travel at once.
-    pub data_bytes: u64,
 }
 
 impl GlobalLayout {
     /// The layout with measured sizes: a ring holds some chunks, so that one is read while others are on
     /// their way, and no more, so that what follows them does not wait for long; with very many nodes less,
-    /// as each node has a ring from each. A collective's data is a few of the network's fragments.
+    /// as each node has a ring from each.
     pub const fn new(nodes: u32) -> Self {
-        let link_bytes = if nodes <= MANY_NODES { 512 << 10 } else { 256 << 10 };
-        Self::sized(nodes, link_bytes, 64 << 10)
+        Self::sized(nodes, if nodes <= MANY_NODES { 512 << 10 } else { 256 << 10 })
     }
 
-    /// A layout with other sizes, rounded up to what can work.
-    pub const fn sized(nodes: u32, link_bytes: u64, data_bytes: u64) -> Self {
+    /// A layout with rings of another size, rounded up to what can work.
+    pub const fn sized(nodes: u32, link_bytes: u64) -> Self {
         let link_bytes = if link_bytes < 1024 { 1024 } else { link_bytes.next_multiple_of(64) };
-        let data_bytes = if data_bytes < 64 { 64 } else { data_bytes.next_multiple_of(64) };
-        Self { nodes, link_bytes, data_bytes }
+        Self { nodes, link_bytes }
     }
 
     /// Bytes of global memory that the job's fabric has to offer.
     pub const fn memory_bytes(&self) -> u64 {
-        self.groups() + SLOTS as u64 * self.group_bytes()
+        self.rings() + self.nodes as u64 * self.link_bytes
     }
 
     /// Bytes of the longest record of a link.
@@ -78,28 +65,13 @@ impl GlobalLayout {
         self.link_bytes / 4
     }
 
-    const fn bells(&self) -> u64 {
-        64
-    }
-
-    const fn tails(&self) -> u64 {
-        self.bells() + self.nodes as u64 * 8
-    }
-
-    const fn acknowledgements(&self) -> u64 {
-        self.tails() + self.nodes as u64 * 8
+    /// The word of a node in a row of such words: of the bells, the tails, and what was consumed.
+    const fn word(&self, row: u64, node: u32) -> u64 {
+        64 + (row * self.nodes as u64 + node as u64) * 8
     }
 
     const fn rings(&self) -> u64 {
-        (self.acknowledgements() + self.nodes as u64 * 8).next_multiple_of(64)
-    }
-
-    const fn groups(&self) -> u64 {
-        self.rings() + self.nodes as u64 * self.link_bytes
-    }
-
-    const fn group_bytes(&self) -> u64 {
-        CELLS * (CELL_BYTES + self.data_bytes)
+        self.word(3, 0).next_multiple_of(64)
     }
 
     /// The last microstrobe.
@@ -129,28 +101,22 @@ impl GlobalLayout {
 
     /// What `node` has rung for, where it rings.
     pub(crate) fn bell(&self, node: u32) -> GlobalVariable {
-        variable(self.bells() + node as u64 * 8)
+        variable(self.word(0, node))
     }
 
     /// Bytes that `node` has written to its link with this node.
     pub fn tail(&self, node: u32) -> GlobalVariable {
-        variable(self.tails() + node as u64 * 8)
+        variable(self.word(1, node))
     }
 
     /// Bytes of this node's link with `node` that `node` has read.
     pub(crate) fn consumed(&self, node: u32) -> GlobalVariable {
-        variable(self.acknowledgements() + node as u64 * 8)
+        variable(self.word(2, node))
     }
 
     /// The ring of records from `node`.
     pub fn ring(&self, node: u32) -> GlobalAddress {
         GlobalAddress(self.rings() + node as u64 * self.link_bytes)
-    }
-
-    /// The cell for this chunk of a collective of this context; its data follows.
-    pub fn cell(&self, context: u32, chunk: u64) -> GlobalAddress {
-        let group = self.groups() + slot(context) as u64 * self.group_bytes();
-        GlobalAddress(group + chunk % CELLS * (CELL_BYTES + self.data_bytes))
     }
 }
 

@@ -10,7 +10,7 @@
 //! Invariant: a record is never longer than a quarter of the ring, and a receiver says what it has read at
 //! the latest after a quarter: so a record that waits gets its room.
 
-use super::error::GlobalError;
+use super::error::{GlobalError, strange};
 use super::layout::{ARRIVED, GlobalLayout, LINKED, SENT};
 use super::record::{self, HEADER_BYTES, Kind, Record};
 use super::record_buffers::RecordBuffers;
@@ -121,8 +121,6 @@ pub struct Links {
     pub sent: u64,
     /// As `sent`.
     pub taken: u64,
-    /// Puts beside the records, since the start.
-    puts: u64,
 }
 
 impl Links {
@@ -189,26 +187,9 @@ impl Links {
         Ok(())
     }
 
-    /// Puts something to a set of nodes and counts it as in flight.
-    ///
-    /// # Errors
-    /// The fabric refuses.
-    pub fn put(
-        &mut self,
-        fabric: &mut impl Fabric,
-        bytes: &[u8],
-        to: &NodeSet,
-        at: GlobalAddress,
-    ) -> Result<(), FabricError> {
-        fabric.xfer_and_signal(Source::Bytes(bytes), to, at, Some(SENT), Some(ARRIVED))?;
-        self.in_flight += 1;
-        self.puts += 1;
-        Ok(())
-    }
-
     /// Changes with everything that is sent or taken.
     pub fn moves(&self) -> u64 {
-        self.sent.wrapping_add(self.taken).wrapping_add(self.puts)
+        self.sent.wrapping_add(self.taken)
     }
 
     /// Records that wait to be sent to a node, but for those of data.
@@ -246,7 +227,7 @@ impl Links {
     ///
     /// # Errors
     /// A transfer failed: a node died.
-    pub fn flush(&mut self, fabric: &mut impl Fabric, now_ns: u64) -> Result<bool, GlobalError> {
+    pub fn flush(&mut self, fabric: &mut (impl Fabric + ?Sized), now_ns: u64) -> Result<bool, GlobalError> {
         self.in_flight -= u64::from(fabric.test_event(SENT)?).min(self.in_flight);
         let nodes: Vec<u32> =
             self.outgoing.iter().filter(|(_, link)| link.is_due(now_ns)).map(|(node, _)| *node).collect();
@@ -261,7 +242,7 @@ impl Links {
         Ok(flushed)
     }
 
-    fn flush_one(&mut self, fabric: &mut impl Fabric, to: u32) -> Result<bool, FabricError> {
+    fn flush_one(&mut self, fabric: &mut (impl Fabric + ?Sized), to: u32) -> Result<bool, FabricError> {
         let read = fabric.load(self.layout.consumed(to))?;
         let Some(link) = self.outgoing.get_mut(&to) else { return Ok(false) };
         let before = link.written;
@@ -295,7 +276,7 @@ impl Links {
     ///
     /// # Errors
     /// What is in a ring is no record.
-    pub fn poll(&mut self, fabric: &mut impl Fabric) -> Result<Vec<ArrivedRecord>, GlobalError> {
+    pub fn poll(&mut self, fabric: &mut (impl Fabric + ?Sized)) -> Result<Vec<ArrivedRecord>, GlobalError> {
         let mut records = Vec::new();
         if fabric.test_event(LINKED)? == 0 {
             return Ok(records);
@@ -321,7 +302,7 @@ impl Links {
     ///
     /// # Errors
     /// A node has died.
-    pub fn acknowledge(&mut self, fabric: &mut impl Fabric) -> Result<(), GlobalError> {
+    pub fn acknowledge(&mut self, fabric: &mut (impl Fabric + ?Sized)) -> Result<(), GlobalError> {
         if !std::mem::take(&mut self.acknowledgement_due) {
             return Ok(());
         }
@@ -392,12 +373,12 @@ impl Outbound {
 /// Reads the record at a position; answers how many bytes to go on.
 fn read_record(
     layout: &GlobalLayout,
-    fabric: &impl Fabric,
+    fabric: &(impl Fabric + ?Sized),
     from: u32,
     position: u64,
     records: &mut Vec<ArrivedRecord>,
 ) -> Result<u64, GlobalError> {
-    let corrupt = |value| GlobalError::Record { node: NodeId(from), what: "record", value };
+    let corrupt = |value| strange(from, "record", value);
     let at = position % layout.link_bytes;
     let address = GlobalAddress(layout.ring(from).0 + at);
     let mut first = [0; 8];
@@ -430,7 +411,7 @@ mod tests {
     use bcs_fabric::sim::{SimCluster, SimFabric, SimOptions};
 
     fn first_of_two() -> (Links, SimFabric) {
-        let layout = GlobalLayout::sized(2, 16_384, 64);
+        let layout = GlobalLayout::sized(2, 16_384);
         let options =
             SimOptions { memory_bytes: layout.memory_bytes(), events: EVENTS, ..SimOptions::new(2, 1) };
         (Links::new(layout, 0), SimCluster::new(options).fabric(NodeId(0)))

@@ -9,10 +9,9 @@
 //! | microphase | who | does |
 //! |---|---|---|
 //! | DEM | BS | sends descriptors to the nodes of their destinations |
-//! | MSM | BR | matches them, grants chunks; asks which collectives all nodes have reached |
+//! | MSM | BR | matches them, grants chunks |
+//! | MSM | CH, RH | end the collectives that all nodes have reached, with what all members gave |
 //! | P2P | DH | sends granted chunks |
-//! | BBM | CH | broadcasts, boards |
-//! | RM | RH | reductions |
 //!
 //! With elastic slices a global slice is for what concerns all nodes of a communicator: collectives. Arrivals
 //! travel as soon as they are posted, and are scheduled in a later slice. Messages concern two nodes, and
@@ -31,20 +30,18 @@
 //! | `global_nic` | a node: what is due, and what has come |
 //! | `layout` | what is where in global memory |
 //! | `record`, `link`, `record_buffers` | records between two nodes, with flow control |
-//! | `groups` | the nodes of a communicator |
+//! | `tree` | a node's place in a tree of nodes |
 //! | `strobe_lead` | SS on the lead node: which microphase is next |
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
 //! | `point_to_point` | BS, BR, DH |
 //! | `gather` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
 //! | `breach` | how nodes tell each other that a communicator is broken |
-//! | `contribution` | what a node's members give to it |
-//! | `chunks` | CH, RH: large bytes of collectives |
+//! | `contribution` | what a node's members give to it, and what comes of that |
 //! | `delivery`, `image` | what a collective brings a node's members |
 //! | `rank_memory`, `staged` | the bytes of this node's ranks: the NIC thread's to read and write, or their own |
 
 mod breach;
-mod chunks;
 mod collectives;
 mod communicator;
 mod contribution;
@@ -52,7 +49,6 @@ mod delivery;
 mod error;
 mod gather;
 mod global_nic;
-pub mod groups;
 mod image;
 pub mod layout;
 mod link;
@@ -63,6 +59,7 @@ mod record_buffers;
 mod staged;
 mod strobe_lead;
 mod strobe_tree;
+mod tree;
 
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};

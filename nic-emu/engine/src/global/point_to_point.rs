@@ -30,27 +30,26 @@
 //! themselves, and take from there what has come (`staged`).
 
 mod ahead;
-mod late;
 mod pull;
 
 use self::ahead::Ahead;
-use self::late::Late;
-use super::error::GlobalError;
+use super::error::{GlobalError, strange};
 use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::ProcessMemory;
-use crate::matching::message::{Message, message_of_words};
+use crate::matching::{Message, message_of_words};
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
 use crate::memory::request::Delivery;
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::SLAB_BYTES;
+use crate::memory::transfer::ELSEWHERE;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::policy::Pacing;
-use crate::threads::buffer_receiver::{BufferReceiver, Taken};
-use crate::threads::completer::Completer;
+use crate::threads::buffer_receiver::BufferReceiver;
+use crate::threads::completer::{Completer, RankRequest, Status};
 use crate::threads::dma_helper::DmaHelper;
 use bcs_core::GlobalAddress;
 use bcs_fabric::Fabric;
@@ -83,44 +82,27 @@ struct Incoming {
     /// The block that it goes to, and the entry of the unexpected queue that stands for it until it is
     /// matched.
     pooled: Option<(u64, u32)>,
-    origin: u32,
+    message: Message,
+    /// The sender's node.
     node: u32,
-    request: u32,
-    /// The sender's slab plus one, or 0 when its bytes are at `source_address`.
-    place: u64,
-    source_address: u64,
-    destination: u32,
-    /// The receive's request; none of an unmatched one.
-    destination_request: u32,
-    destination_address: u64,
-    /// Source, tag, and the word of the length.
-    status: (u32, i32, u64),
+    /// The receive; no request of an unmatched one.
+    to: RankRequest,
+    /// Where it goes in the receiver's memory.
+    address: u64,
     bytes: u64,
     granted: u64,
     moved: u64,
 }
 
-impl Incoming {
-    /// A message of a rank of `node`, of which so many bytes go to this rank here: into no place yet.
-    fn new(node: u32, message: &Message, destination: u32, bytes: u64) -> Self {
-        let Message { send, origin } = message;
-        let (place, source_address) = place(send.payload);
-        Self {
-            pooled: None,
-            origin: *origin,
-            node,
-            request: send.request,
-            place,
-            source_address,
-            destination,
-            destination_request: NO_REQUEST,
-            destination_address: 0,
-            status: (send.source, send.tag, send.length().word()),
-            bytes,
-            granted: 0,
-            moved: 0,
-        }
-    }
+/// A message without a receive whose bytes are on its sender's node.
+#[derive(Debug)]
+struct Late {
+    /// When it has waited so long that its bytes are taken here.
+    due_ns: u64,
+    receiver: u32,
+    /// Its entry in the receiver's unexpected queue, if that still has its number.
+    entry: u32,
+    number: u64,
 }
 
 /// A descriptor of another node.
@@ -174,10 +156,19 @@ pub struct Env<'a, 'm> {
     pub links: &'a mut Links,
     /// The time.
     pub now_ns: u64,
+    /// The slice that this node is in.
+    pub slice: u64,
     /// Bytes of a record's payload at most.
     pub payload_bytes: u64,
     /// Whether messages go by the slices.
     pub pacing: Pacing,
+}
+
+impl Env<'_, '_> {
+    /// The slice in which was posted what is taken now: of fixed slices, before this one began.
+    pub fn posting_slice(&self) -> u64 {
+        self.slice.saturating_sub(self.pacing.strobes_all().into())
+    }
 }
 
 impl PointToPointEngine {
@@ -224,7 +215,7 @@ impl PointToPointEngine {
         self.late.front().map(|late| late.due_ns)
     }
 
-    /// A record has arrived, in this slice.
+    /// A record has arrived.
     ///
     /// # Errors
     /// It cannot be.
@@ -233,11 +224,10 @@ impl PointToPointEngine {
         env: &mut Env<'_, '_>,
         from: u32,
         record: Record,
-        slice: u64,
     ) -> Result<(), GlobalError> {
         match record.kind {
             Kind::Send => {
-                let posted = record.posted.near(slice);
+                let posted = record.posted.near(env.slice);
                 self.inbox.push_back(Posting { from, posted, record });
             }
             Kind::Grant => self.grants.push_back((from, record)),
@@ -245,7 +235,7 @@ impl PointToPointEngine {
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
                 self.give_back(env, record.rank, record.words[1])?;
-                env.completer.complete_cancelled(local, record.words[0] as u32)?;
+                env.completer.complete_cancelled((local, record.words[0] as u32))?;
             }
             Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left | Kind::Broken => {
                 return Err(strange(from, "kind", record.kind as u64));
@@ -254,15 +244,15 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// Sends outbound descriptors, in this slice, as posted in that.
-    pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
-        let posted = PostingSlice::in_slice(posted, slice);
+    /// Sends outbound descriptors.
+    pub fn exchange(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let posted = PostingSlice::in_slice(env.posting_slice(), env.slice);
         let remote = &env.memory.header().remote;
         let (_, nodes) = env.memory.node();
         let most_ahead = BUDGET_BYTES / u64::from(nodes.max(1));
         let (last, sent) = &mut self.exchanged;
-        if *last != slice {
-            *last = slice;
+        if *last != env.slice {
+            *last = env.slice;
             sent.clear();
         }
         for index in 0..env.memory.layout().local_ranks {
@@ -316,12 +306,12 @@ impl PointToPointEngine {
     ///
     /// # Errors
     /// NIC memory is corrupt, or a descriptor makes no sense.
-    pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
+    pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         self.granted_in_slice = false;
         let mut dma = DmaHelper::new(env.memory);
         // Of one sender they stand in the order of posting: those that are left stay in it.
         let (due, early): (VecDeque<_>, VecDeque<_>) =
-            self.inbox.drain(..).partition(|posting| !env.pacing.strobes_all() || posting.posted < slice);
+            self.inbox.drain(..).partition(|posting| !env.pacing.strobes_all() || posting.posted < env.slice);
         self.inbox = due;
         while let Some(mut posting) = self.inbox.pop_front() {
             let Posting { from, ref mut record, .. } = posting;
@@ -348,8 +338,8 @@ impl PointToPointEngine {
                         // Without what another process may have written where this node's numbers stand.
                         words = send.encode();
                     }
-                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
-                    if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
+                    let mut receiver = BufferReceiver::new(env.completer, &mut dma);
+                    if !receiver.handle_message((record.rank, ELSEWHERE), &words)? {
                         block.map_or(Ok(()), |block| pool.free(block))?;
                         record.payload = payload;
                         self.inbox.push_front(posting);
@@ -367,7 +357,7 @@ impl PointToPointEngine {
                     }
                 }
                 Some(PointToPoint::Cancel { request, destination }) => {
-                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
+                    let mut receiver = BufferReceiver::new(env.completer, &mut dma);
                     if let Some(send) = receiver.take_back(record.rank, request, destination)? {
                         let words = [request as u64, place(send.payload).0];
                         env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
@@ -385,7 +375,7 @@ impl PointToPointEngine {
 
     /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in
     /// the receiver's pool.
-    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (u32, u32), place: u64) {
+    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): RankRequest, place: u64) {
         let matched = Record::new(Kind::Matched, rank, &[request as u64, place]);
         if request != NO_REQUEST || place != 0 && env.pacing.strobes_all() {
             // With fixed slices it travels with all else of its microphase.
@@ -413,14 +403,13 @@ impl PointToPointEngine {
                 return Err(Corrupt { what: "matched receive", value: receive[0], limit: 0 }.into());
             };
             let (node, _) = env.memory.place(message.origin)?;
-            let send = &message.send;
-            let status = (send.source, send.tag, send.length().word());
+            let (send, status) = (&message.send, status_of(&message));
             let bytes = send.bytes.min(posted.capacity);
             let destination = receive[3] as u32;
             let id = descriptor::number_of(&words);
             if let Some(transfer) = self.incoming.get_mut(&id) {
                 // On its way to the receiver's pool: the receive is complete when it is there.
-                transfer.destination_request = posted.request;
+                transfer.to.1 = posted.request;
                 if transfer.moved == transfer.bytes {
                     self.finish_pooled(env, id)?;
                 }
@@ -430,7 +419,7 @@ impl PointToPointEngine {
             if is_here || bytes == 0 {
                 Self::tell_matched(env, node, (message.origin, send.request), place(send.payload).0);
                 if !is_here {
-                    env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
+                    env.completer.complete((destination, posted.request), status, &Delivery::InPlace)?;
                 }
                 continue;
             }
@@ -440,11 +429,8 @@ impl PointToPointEngine {
                 self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
             }
             self.to_grant.push_back(self.last_transfer);
-            let transfer = Incoming {
-                destination_request: posted.request,
-                destination_address: posted.address,
-                ..Incoming::new(node, &message, destination, bytes)
-            };
+            let (to, address) = ((destination, posted.request), posted.address);
+            let transfer = Incoming { pooled: None, message, node, to, address, bytes, granted: 0, moved: 0 };
             self.incoming.insert(self.last_transfer, transfer);
         }
         Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
@@ -456,8 +442,8 @@ impl PointToPointEngine {
         &mut self,
         env: &Env<'_, '_>,
         id: u64,
-        (rank, request): (u32, u32),
-        (source, tag, length): (u32, i32, u64),
+        (rank, request): RankRequest,
+        (source, tag, length): Status,
         bytes: (u64, u64),
     ) -> Result<(), Corrupt> {
         env.memory.request(rank, request)?.write_status(source, tag, length);
@@ -469,7 +455,7 @@ impl PointToPointEngine {
     pub fn advance_staged(&mut self, env: &mut Env<'_, '_>) -> Result<bool, GlobalError> {
         let mut moved = false;
         if !self.staged.is_empty() {
-            moved = self.staged.land(env.memory, env.completer)?;
+            moved = self.staged.land(env.completer)?;
             if !env.pacing.strobes_all() {
                 moved |= self.send_staged(env, STEP_BYTES)?;
             }
@@ -481,7 +467,7 @@ impl PointToPointEngine {
     fn send_staged(&mut self, env: &mut Env<'_, '_>, budget: u64) -> Result<bool, GlobalError> {
         let most_waiting = if env.pacing.has_budget() { u64::MAX } else { STEP_BYTES };
         let limits = (budget, most_waiting, env.payload_bytes);
-        self.staged.send(env.memory, env.completer, env.links, limits)
+        self.staged.send(env.completer, env.links, limits)
     }
 
     /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent. Where ranks
@@ -498,7 +484,7 @@ impl PointToPointEngine {
         let mut ahead = self.staged.ahead(env.memory)?;
         while let Some(id) = self.to_grant.pop_front() {
             let Some(transfer) = self.incoming.get_mut(&id) else { continue };
-            let ahead = ahead.get_mut(&transfer.destination).filter(|_| self.staged.expects(id));
+            let ahead = ahead.get_mut(&transfer.to.0).filter(|_| self.staged.expects(id));
             if ahead.as_ref().is_some_and(|ahead| **ahead >= AHEAD_BYTES) {
                 again.push_back(id);
                 continue;
@@ -510,16 +496,11 @@ impl PointToPointEngine {
                 break;
             }
             let last = transfer.granted + bytes == transfer.bytes;
-            let words = [
-                transfer.request as u64,
-                transfer.place | if last { LAST } else { 0 },
-                transfer.source_address,
-                transfer.granted,
-                bytes,
-                id,
-                transfer.bytes,
-            ];
-            env.links.send(transfer.node, &Record::new(Kind::Grant, transfer.origin, &words));
+            let Message { send, origin } = transfer.message;
+            let (place, address) = place(send.payload);
+            let place = place | if last { LAST } else { 0 };
+            let words = [send.request as u64, place, address, transfer.granted, bytes, id, transfer.bytes];
+            env.links.send(transfer.node, &Record::new(Kind::Grant, origin, &words));
             transfer.granted += bytes;
             self.staged.note_granted(id, transfer.granted);
             if let Some(ahead) = ahead {
@@ -618,7 +599,7 @@ impl PointToPointEngine {
         let index = local(env.memory, rank)?;
         self.give_back(env, rank, place)?;
         if request != NO_REQUEST {
-            env.completer.complete(index, request, (0, 0, 0), &Delivery::InPlace)?;
+            env.completer.complete((index, request), (0, 0, 0), &Delivery::InPlace)?;
         }
         Ok(())
     }
@@ -640,7 +621,7 @@ impl PointToPointEngine {
     pub fn take_data(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &impl Fabric,
+        fabric: &(impl Fabric + ?Sized),
         from: u32,
         [id, offset, ..]: [u64; 7],
         (at, bytes): (GlobalAddress, u64),
@@ -649,27 +630,22 @@ impl PointToPointEngine {
         if offset.checked_add(bytes).is_none_or(|end| end > transfer.granted) {
             return Err(strange(from, "offset of data", offset));
         }
-        let (destination, address) =
-            (transfer.destination, transfer.destination_address.wrapping_add(offset));
+        let before = transfer.moved;
+        transfer.moved += bytes;
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        let Incoming { to, granted, bytes: total, .. } = *transfer;
+        let (status, is_whole) = (status_of(&transfer.message), transfer.moved == total);
+        let address = transfer.address.wrapping_add(offset);
         if let Some((block, _)) = transfer.pooled {
-            let to = UnexpectedPool::of(env.memory, destination)?.bytes(block, transfer.bytes)?;
+            let to = UnexpectedPool::of(env.memory, to.0)?.bytes(block, total)?;
             // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before
             // all of it is there.
             let to =
                 unsafe { std::slice::from_raw_parts_mut(to.as_ptr().add(offset as usize), bytes as usize) };
             fabric.read(at, to)?;
-            transfer.moved += bytes;
-            self.outstanding = self.outstanding.saturating_sub(bytes);
-            if transfer.moved == transfer.bytes {
-                self.finish_pooled(env, id)?;
-            }
-            return Ok(());
+            return if is_whole { Ok(self.finish_pooled(env, id)?) } else { Ok(()) };
         }
-        let (request, status) = (transfer.destination_request, transfer.status);
-        let (total, before, granted) = (transfer.bytes, transfer.moved, transfer.granted);
-        transfer.moved += bytes;
-        self.outstanding = self.outstanding.saturating_sub(bytes);
-        if transfer.moved == transfer.bytes {
+        if is_whole {
             self.incoming.remove(&id);
         }
         let mut payload = Vec::new();
@@ -685,14 +661,14 @@ impl PointToPointEngine {
             };
             // SAFETY: the bytes are those of the view or of the payload, and both live on.
             let written =
-                unsafe { rank_memory::write(env.processes, env.memory, destination, address, from, length) };
+                unsafe { rank_memory::write(env.processes, env.memory, to.0, address, from, length) };
             if staged::is_done(env.memory, written)? {
                 if before + bytes == total {
-                    env.completer.complete(destination, request, status, &Delivery::InPlace)?;
+                    env.completer.complete(to, status, &Delivery::InPlace)?;
                 }
                 return Ok(());
             }
-            self.stage(env, id, (destination, request), status, (total, before))?;
+            self.stage(env, id, to, status, (total, before))?;
             self.staged.note_granted(id, granted);
         }
         if offset != before {
@@ -729,6 +705,11 @@ fn append_slab(
     Ok(())
 }
 
+/// What the receive of a message is told of it.
+fn status_of(Message { send, .. }: &Message) -> Status {
+    (send.source, send.tag, send.length().word())
+}
+
 /// Where a payload is: slab plus one or 0, and its address in the sender's memory.
 fn place(payload: Payload) -> (u64, u64) {
     match payload {
@@ -740,8 +721,4 @@ fn place(payload: Payload) -> (u64, u64) {
 
 fn local(memory: &NicMemory, rank: u32) -> Result<u32, Corrupt> {
     memory.local_index(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank as u64, limit: 0 })
-}
-
-fn strange(from: u32, what: &'static str, value: u64) -> GlobalError {
-    GlobalError::Record { node: bcs_core::NodeId(from), what, value }
 }

@@ -5,6 +5,8 @@
 //!  1..8      by kind; of a send or a cancel, words 0..7 of the descriptor
 //! ```
 
+use super::error::{GlobalError, strange};
+
 /// Bytes of a record without its payload.
 pub const HEADER_BYTES: usize = 64;
 
@@ -26,8 +28,7 @@ pub enum Kind {
     Data = 6,
     /// An arrival, a contribution or a partial result on its way to the lead: see `gather`.
     Up = 7,
-    /// A collective that all have reached, on its way from the lead, with its result if that is small: see
-    /// `collectives`.
+    /// A collective that all have reached, on its way from the lead, with its result: see `collectives`.
     Down = 8,
     /// All members of a communicator have left it: its context, for the node that gave that.
     Left = 9,
@@ -102,6 +103,19 @@ impl Record {
         header
     }
 
+    /// Appends this piece of a value ([`in_pieces`]) to those before it. True when all of it is there.
+    ///
+    /// # Errors
+    /// It does not follow them, or is longer than the value.
+    pub fn append_to(&self, from: u32, value: &mut Vec<u8>) -> Result<bool, GlobalError> {
+        let [_, _, _, total, offset, ..] = self.words;
+        if value.len() as u64 != offset || offset + self.payload.len() as u64 > total {
+            return Err(strange(from, "offset of a contribution", offset));
+        }
+        value.extend_from_slice(&self.payload);
+        Ok(value.len() as u64 == total)
+    }
+
     /// The kind of the record that begins with this word, and the bytes of its payload; none when it is no
     /// record.
     pub fn length(first: u64) -> Option<(Kind, usize)> {
@@ -125,6 +139,19 @@ impl Record {
         let posted = PostingSlice((first >> (64 - POSTED_BITS)) as u16);
         Some(Self { kind, rank: (first >> 8) as u32 & 0xff_ffff, posted, words: all, payload: Vec::new() })
     }
+}
+
+/// The records of a value: such ones, but each with a piece of at most `most` bytes, and in words 3 and 4 how
+/// long the value is and where the piece begins.
+pub fn in_pieces(record: Record, value: &[u8], most: u64) -> impl Iterator<Item = Record> {
+    let most = most as usize;
+    (0..value.len().div_ceil(most).max(1)).map(move |piece| {
+        let offset = piece * most;
+        let mut record = record.clone();
+        (record.words[3], record.words[4]) = (value.len() as u64, offset as u64);
+        record.payload = value[offset..value.len().min(offset + most)].to_vec();
+        record
+    })
 }
 
 /// Bytes of a record with a payload of so many: a multiple of 8.

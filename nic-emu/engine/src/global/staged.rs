@@ -17,12 +17,23 @@ use crate::memory::descriptor::NO_REQUEST;
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{ELSEWHERE, MOVING, Pair, Range};
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::completer::Completer;
+use crate::threads::completer::{Completer, RankRequest};
 use crate::threads::dma_helper::{self, DmaHelper};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes for a rank that it has not taken, from which on no more are granted for it.
 pub const AHEAD_BYTES: u64 = 1 << 20;
+
+/// A transfer with both ends on other nodes.
+const ELSEWHERE_PAIR: Pair = Pair {
+    source: ELSEWHERE,
+    destination: ELSEWHERE,
+    source_request: NO_REQUEST,
+    destination_request: NO_REQUEST,
+    source_address: 0,
+    destination_address: 0,
+    bytes: 0,
+};
 
 /// Whether messages go this way.
 pub fn applies(memory: &NicMemory) -> bool {
@@ -59,8 +70,7 @@ struct Outgoing {
 /// A message for a rank of this node.
 #[derive(Debug)]
 struct Landing {
-    rank: u32,
-    request: u32,
+    to: RankRequest,
     bytes: u64,
     /// Where the bytes begin that go this way.
     first: u64,
@@ -75,8 +85,7 @@ struct Landing {
 /// All of them on a node.
 #[derive(Debug, Default)]
 pub struct Staged {
-    /// By rank and request.
-    outgoing: BTreeMap<(u32, u32), Outgoing>,
+    outgoing: BTreeMap<RankRequest, Outgoing>,
     /// By the number that names it.
     landing: BTreeMap<u64, Landing>,
     /// How windows are filled.
@@ -109,10 +118,9 @@ impl Staged {
 
     /// A message is on its way to a request of this rank: so many bytes in all, of which those before `first`
     /// are in place.
-    pub fn expect(&mut self, id: u64, (rank, request): (u32, u32), (bytes, first): (u64, u64)) {
-        let (put, granted) = (first, first);
-        let come = VecDeque::new();
-        self.landing.insert(id, Landing { rank, request, bytes, first, granted, put, come, transfer: None });
+    pub fn expect(&mut self, id: u64, to: RankRequest, (bytes, first): (u64, u64)) {
+        let (put, granted, come) = (first, first, VecDeque::new());
+        self.landing.insert(id, Landing { to, bytes, first, granted, put, come, transfer: None });
     }
 
     /// Whether [`Self::expect`] was told of it.
@@ -138,21 +146,18 @@ impl Staged {
     pub fn ahead(&self, memory: &NicMemory) -> Result<BTreeMap<u32, u64>, Corrupt> {
         let mut ahead = BTreeMap::new();
         for landing in self.landing.values() {
-            *ahead.entry(landing.rank).or_default() += landing.granted - landing.taken(memory)?;
+            *ahead.entry(landing.to.0).or_default() += landing.granted - landing.taken(memory)?;
         }
         Ok(ahead)
     }
 
     /// Lets the ranks of this node have what has come for them. True if something was done.
-    pub fn land<'m>(
-        &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
-    ) -> Result<bool, GlobalError> {
+    pub fn land(&mut self, completer: &mut Completer<'_>) -> Result<bool, GlobalError> {
+        let memory = completer.memory;
         let policy = self.policy.get_or_insert_with(|| Policy { learn: false, ..Policy::for_node(memory) });
         let (mut moved, mut over) = (false, Vec::new());
         for (&id, landing) in &mut self.landing {
-            let Some(transfer) = landing.start(memory, completer)? else { continue };
+            let Some(transfer) = landing.start(completer)? else { continue };
             while let Some(bytes) = landing.come.front_mut() {
                 let range = Range { offset: landing.put, bytes: bytes.len() as u64 };
                 // SAFETY: the bytes are there.
@@ -178,16 +183,16 @@ impl Staged {
 
     /// Sends what the ranks of this node have put into their windows: so many bytes at most, and to no node
     /// more than it takes.
-    pub fn send<'m>(
+    pub fn send(
         &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
+        completer: &mut Completer<'_>,
         links: &mut Links,
         (mut budget, most_waiting, payload_bytes): (u64, u64, u64),
     ) -> Result<bool, GlobalError> {
+        let memory = completer.memory;
         let (mut moved, mut over) = (false, Vec::new());
         for (&(rank, request), outgoing) in &mut self.outgoing {
-            let Some(transfer) = outgoing.start(memory, completer, rank, request)? else { continue };
+            let Some(transfer) = outgoing.start(completer, (rank, request))? else { continue };
             while budget > 0 && links.waiting_data_bytes(outgoing.to) < most_waiting {
                 let before = outgoing.sent;
                 let take = |range, from| outgoing.send_chunk(links, payload_bytes, range, from);
@@ -211,25 +216,17 @@ impl Staged {
 
 impl Outgoing {
     /// The transfer by which its rank sends it, up to what is granted; none while all are in use.
-    fn start<'m>(
+    fn start(
         &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
-        rank: u32,
-        request: u32,
+        completer: &mut Completer<'_>,
+        (rank, request): RankRequest,
     ) -> Result<Option<u32>, Corrupt> {
+        let memory = completer.memory;
         if let Some(transfer) = self.transfer {
             memory.transfer(transfer)?.granted.store(self.granted, Ordering::Release);
             return Ok(self.transfer);
         }
-        let pair = Pair {
-            source: rank,
-            destination: ELSEWHERE,
-            source_request: request,
-            destination_request: NO_REQUEST,
-            bytes: self.bytes,
-            ..Pair::default()
-        };
+        let pair = Pair { source: rank, source_request: request, bytes: self.bytes, ..ELSEWHERE_PAIR };
         let (window, moved) = (dma_helper::window_of(rank), (self.sent, self.granted));
         self.transfer = DmaHelper::new(memory).start(&pair, window, moved, completer)?;
         Ok(self.transfer)
@@ -267,22 +264,12 @@ impl Outgoing {
 
 impl Landing {
     /// The transfer by which its rank gets it; none while all are in use.
-    fn start<'m>(
-        &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
-    ) -> Result<Option<u32>, Corrupt> {
+    fn start(&mut self, completer: &mut Completer<'_>) -> Result<Option<u32>, Corrupt> {
         if self.transfer.is_none() {
-            let pair = Pair {
-                source: ELSEWHERE,
-                destination: self.rank,
-                source_request: NO_REQUEST,
-                destination_request: self.request,
-                bytes: self.bytes,
-                ..Pair::default()
-            };
-            let (window, moved) = (dma_helper::landing_window_of(self.rank), (self.first, self.bytes));
-            self.transfer = DmaHelper::new(memory).start(&pair, window, moved, completer)?;
+            let (destination, destination_request) = self.to;
+            let pair = Pair { destination, destination_request, bytes: self.bytes, ..ELSEWHERE_PAIR };
+            let (window, moved) = (dma_helper::landing_window_of(destination), (self.first, self.bytes));
+            self.transfer = DmaHelper::new(completer.memory).start(&pair, window, moved, completer)?;
         }
         Ok(self.transfer)
     }

@@ -57,7 +57,7 @@ impl StrobeLead {
     /// The bells cannot be read.
     pub fn poll(
         &mut self,
-        fabric: &mut impl Fabric,
+        fabric: &mut (impl Fabric + ?Sized),
         now_ns: u64,
         report: Option<Report>,
         wants: Option<Microphase>,
@@ -92,7 +92,7 @@ impl StrobeLead {
     /// With which microphase a slice is to begin now, if one is.
     fn first(
         &mut self,
-        fabric: &impl Fabric,
+        fabric: &(impl Fabric + ?Sized),
         now_ns: u64,
         wanted: Option<Microphase>,
     ) -> Result<Option<Microphase>, FabricError> {

@@ -15,12 +15,11 @@
 //!  bell     as a strobe: the first microphase wanted of the slice after that
 //! ```
 
-use super::groups::FANOUT;
 use super::layout::{ARRIVED, GlobalLayout, RUNG};
+use super::tree::{FANOUT, Tree};
 use crate::threads::microphase::Microphase;
 use bcs_core::{EventId, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::{Fabric, FabricError, Source};
-use std::ops::Range;
 
 /// "No microphase" where a microphase's number is meant.
 const END: u64 = Microphase::ALL.len() as u64;
@@ -81,13 +80,11 @@ impl Report {
 pub struct StrobeTree {
     layout: GlobalLayout,
     node: u32,
-    children: Range<u32>,
-    /// Where it reports, and which of the children there it is.
-    parent: Option<(NodeId, u32)>,
+    tree: Tree,
     /// The last microstrobe.
     strobe: u64,
-    /// Children that have not got it.
-    unstrobed: Range<u32>,
+    /// Children that have got it.
+    strobed: usize,
     /// This node is done with it, and needs this next.
     done: Option<Option<Microphase>>,
     reported: bool,
@@ -103,33 +100,21 @@ pub struct StrobeTree {
 impl StrobeTree {
     /// The place of a node, before the first strobe.
     pub fn new(layout: GlobalLayout, node: u32) -> Self {
-        let fanout = FANOUT as u32;
-        let first = (u64::from(node) * u64::from(fanout) + 1).min(layout.nodes.into()) as u32;
-        let children = first..first.saturating_add(fanout).min(layout.nodes);
-        let parent = node.checked_sub(1).map(|before| (NodeId(before / fanout), before % fanout));
-        Self { layout, node, children, parent, reported: true, ..Self::default() }
-    }
-
-    /// The nodes to which this one has something to say in every job: its parent, its children, where it
-    /// rings and who rings here.
-    pub fn neighbours(&self) -> NodeSet {
-        let ringers = self.layout.ringers(self.node).chain([self.layout.rings_at(self.node)]);
-        let parent = self.parent.map(|(parent, _)| parent.0);
-        let all = self.children.clone().chain(parent).chain(ringers);
-        all.filter(|node| *node != self.node).map(NodeId).collect()
+        let tree = Tree::new(&NodeSet::all(layout.nodes), NodeId(node)).unwrap_or_default();
+        Self { layout, node, tree, strobed: FANOUT, reported: true, ..Self::default() }
     }
 
     /// A microstrobe has come: it goes on to the children.
     ///
     /// # Errors
     /// A child is dead.
-    pub fn strobe(&mut self, fabric: &mut impl Fabric, word: u64) -> Result<(), FabricError> {
+    pub fn strobe(&mut self, fabric: &mut (impl Fabric + ?Sized), word: u64) -> Result<(), FabricError> {
         if read_strobe(word).0 != read_strobe(self.strobe).0 {
             self.rung = None;
             self.told = None;
         }
         self.strobe = word;
-        self.unstrobed = self.children.clone();
+        self.strobed = 0;
         self.done = None;
         self.reported = false;
         self.flush(fabric)
@@ -149,12 +134,12 @@ impl StrobeTree {
     ///
     /// # Errors
     /// A child is dead.
-    pub fn flush(&mut self, fabric: &mut impl Fabric) -> Result<(), FabricError> {
-        while let Some(child) = self.unstrobed.clone().next() {
-            if !put(fabric, child, self.layout.strobe(), self.strobe, ARRIVED)? {
+    pub fn flush(&mut self, fabric: &mut (impl Fabric + ?Sized)) -> Result<(), FabricError> {
+        while let Some(child) = self.tree.children.get(self.strobed) {
+            if !put(fabric, child.0, self.layout.strobe(), self.strobe, ARRIVED)? {
                 break;
             }
-            self.unstrobed.start += 1;
+            self.strobed += 1;
         }
         Ok(())
     }
@@ -166,13 +151,13 @@ impl StrobeTree {
     /// What a child wrote is no report.
     pub fn report(
         &self,
-        fabric: &impl Fabric,
+        fabric: &(impl Fabric + ?Sized),
         wants: Option<Microphase>,
     ) -> Result<Option<Report>, FabricError> {
         let (slice, Some(done)) = read_strobe(self.strobe) else { return Ok(None) };
         let Some(need) = self.done else { return Ok(None) };
         let mut report = Report { slice, done, need, wants };
-        for place in 0..self.children.len() as u32 {
+        for place in 0..self.tree.children.len() as u32 {
             match Report::read(fabric.load(self.layout.report(place))?) {
                 Some(child) if (child.slice, child.done) == (slice, done) => {
                     report.need = earlier(report.need, child.need);
@@ -190,12 +175,13 @@ impl StrobeTree {
     /// The parent is dead.
     pub fn send_report(
         &mut self,
-        fabric: &mut impl Fabric,
+        fabric: &mut (impl Fabric + ?Sized),
         wants: Option<Microphase>,
     ) -> Result<bool, FabricError> {
-        let Some((parent, place)) = self.parent.filter(|_| !self.reported) else { return Ok(false) };
+        let Some(parent) = self.tree.parent.filter(|_| !self.reported) else { return Ok(false) };
         let Some(report) = self.report(fabric, wants)? else { return Ok(false) };
-        self.reported = put(fabric, parent.0, self.layout.report(place), report.word(), ARRIVED)?;
+        let place = self.layout.report((self.node - 1) % FANOUT as u32);
+        self.reported = put(fabric, parent.0, place, report.word(), ARRIVED)?;
         if self.reported {
             self.told = earlier(self.rung, report.wants);
         }
@@ -209,7 +195,7 @@ impl StrobeTree {
     /// The node where it rings is dead.
     pub fn ring(
         &mut self,
-        fabric: &mut impl Fabric,
+        fabric: &mut (impl Fabric + ?Sized),
         wants: Option<Microphase>,
         rung: bool,
     ) -> Result<bool, FabricError> {
@@ -244,7 +230,7 @@ fn latest(one: Option<(u64, Microphase)>, other: Option<(u64, Microphase)>) -> O
 /// wanted of the next.
 pub fn read_bells(
     layout: &GlobalLayout,
-    fabric: &impl Fabric,
+    fabric: &(impl Fabric + ?Sized),
     here: u32,
 ) -> Result<Option<(u64, Microphase)>, FabricError> {
     let mut best = None;
@@ -258,7 +244,7 @@ pub fn read_bells(
 
 /// Puts a word to one node. False when too much is under way: to be tried again at the next poll.
 fn put(
-    fabric: &mut impl Fabric,
+    fabric: &mut (impl Fabric + ?Sized),
     to: u32,
     variable: GlobalVariable,
     value: u64,
@@ -278,10 +264,13 @@ fn put(
     }
 }
 
-/// The nodes of a job to which one of them has links from the start: others come up when ranks talk to each
-/// other.
-pub fn neighbours(layout: GlobalLayout, node: NodeId) -> bcs_core::NodeSet {
-    StrobeTree::new(layout, node.0).neighbours()
+/// The nodes of a job to which one of them has links from the start, as it has something to say to them in
+/// every job: its parent, its children, where it rings and who rings there. Others come up when ranks talk to
+/// each other.
+pub fn neighbours(layout: GlobalLayout, node: NodeId) -> NodeSet {
+    let tree = StrobeTree::new(layout, node.0).tree;
+    let ringers = layout.ringers(node.0).chain([layout.rings_at(node.0)]).map(NodeId);
+    tree.children.into_iter().chain(tree.parent).chain(ringers).filter(|other| *other != node).collect()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -303,13 +292,13 @@ mod tests {
         #[test]
         fn neighbours_are_neighbours_of_each_other_and_reach_everybody(nodes in 1u32..300) {
             let layout = GlobalLayout::new(nodes);
-            let neighbours: Vec<NodeSet> = (0..nodes).map(|node| StrobeTree::new(layout, node).neighbours()).collect();
+            let of_all: Vec<NodeSet> = (0..nodes).map(|node| neighbours(layout, NodeId(node))).collect();
             let mut reached = NodeSet::single(NodeId(0));
-            for (node, those) in (0..).map(NodeId).zip(&neighbours) {
+            for (node, those) in (0..).map(NodeId).zip(&of_all) {
                 prop_assert!(reached.contains(node) && !those.contains(node));
                 those.iter().for_each(|other| _ = reached.insert(other));
                 for other in those {
-                    prop_assert!(neighbours[other.index()].contains(node));
+                    prop_assert!(of_all[other.index()].contains(node));
                 }
             }
         }
@@ -320,10 +309,11 @@ mod tests {
             let mut children: Vec<u32> = Vec::new();
             for node in 0..nodes {
                 let tree = StrobeTree::new(layout, node);
-                for (place, child) in (0..).zip(tree.children.clone()) {
-                    prop_assert_eq!(StrobeTree::new(layout, child).parent, Some((NodeId(node), place)));
+                for (place, child) in (0..).zip(&tree.tree.children) {
+                    let of_child = StrobeTree::new(layout, child.0);
+                    prop_assert_eq!((of_child.tree.parent, (child.0 - 1) % FANOUT as u32), (Some(NodeId(node)), place));
+                    children.push(child.0);
                 }
-                children.extend(tree.children);
             }
             prop_assert_eq!(children, (1..nodes).collect::<Vec<_>>());
         }

@@ -3,7 +3,9 @@
 //!
 //! MPI's ordering rule follows from where it is applied: messages and receives are tried oldest first.
 
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::Corrupt;
+use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG, PointToPoint, SendDescriptor};
+use crate::memory::ring::Words;
 
 /// What a message or a receive is matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,23 @@ impl Envelope {
         self.context == message.context
             && (self.source == message.source || self.source == ANY_SOURCE)
             && (self.tag == message.tag || self.tag == ANY_TAG)
+    }
+}
+
+/// A message as the Buffer Receiver matches it: its descriptor, and who sent it.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// The descriptor.
+    pub send: SendDescriptor,
+    /// The sender's rank in the job.
+    pub origin: u32,
+}
+
+/// The message that an unexpected-queue entry holds.
+pub(crate) fn message_of_words(words: &Words) -> Result<Message, Corrupt> {
+    match PointToPoint::decode(words) {
+        Some(PointToPoint::Send(send)) => Ok(Message { send, origin: send.destination }),
+        _ => Err(Corrupt { what: "unexpected message", value: words[0], limit: 0 }),
     }
 }
 

@@ -11,12 +11,12 @@
 //! on size and type signature (§8.6). They are found where the receiver's end meets the sender's: at the
 //! match of a message, or in the edge itself ([`crate::memory::edge`]).
 //!
-//! Here is what is said; what becomes of the communicator is in `crate::matching::breach`.
+//! Here is what is said; what becomes of the communicator is in `crate::threads::breach`.
 
 use crate::arithmetic::{ElementType, ReduceOp};
+use crate::matching::Message;
 use crate::matching::both_ways::BothLengths;
 use crate::matching::called::{Called, combines_on_nic};
-use crate::matching::message::Message;
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
 use crate::memory::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
@@ -187,8 +187,8 @@ impl fmt::Display for Called {
         if op == OF_PROGRAM && combines(name) {
             f.write_str(", an operation of the program")?;
         } else if (reduces || op & OF_REDUCTION != 0 && combines(name))
-            && let (Ok(op), Ok(element)) =
-                (ReduceOp::try_from(op & !OF_REDUCTION), ElementType::try_from(element))
+            && let (Some(op), Some(element)) =
+                (ReduceOp::numbered(op & !OF_REDUCTION), ElementType::numbered(element))
         {
             write!(f, ", {} of {}", op.name(), element.name())?;
         }

@@ -18,24 +18,12 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 
 /// "0, 2-5"
 pub(crate) fn ranks_text(ranks: &[u32]) -> String {
-    let mut text = String::new();
-    let mut i = 0;
-    while i < ranks.len() {
-        let mut j = i;
-        while j + 1 < ranks.len() && ranks[j].checked_add(1) == Some(ranks[j + 1]) {
-            j += 1;
-        }
-        if !text.is_empty() {
-            text += ", ";
-        }
-        text += &match j - i {
-            0 => format!("{}", ranks[i]),
-            1 => format!("{}, {}", ranks[i], ranks[j]),
-            _ => format!("{}-{}", ranks[i], ranks[j]),
-        };
-        i = j + 1;
-    }
-    text
+    let runs = ranks.chunk_by(|before, after| before.checked_add(1) == Some(*after));
+    let texts = runs.map(|run| match run {
+        [first, _, .., last] => format!("{first}-{last}"),
+        few => few.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    });
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a call of this name has a root: of all forms, `MPI_Ireduce` and `MPI_Reduce_init` too.

@@ -1,4 +1,4 @@
-//! The table of broken communicators in NIC memory (`crate::matching::breach`).
+//! The table of broken communicators in NIC memory (`crate::threads::breach`).
 //!
 //! Invariants: a breach is forgotten when all members of this node have left the communicator, and the other
 //! nodes know of it. Contexts are not given twice, so what is found is that of the communicator that is asked

@@ -5,9 +5,6 @@
 //! token frees it before it looks for room. So neither a rank that waits for a slab nor a descriptor that
 //! waits for an instance depends on a slice that nobody has a reason to run.
 //!
-//! An instance whose members are on several nodes is freed by the driver of global slices, which sees that
-//! the instance was handed back.
-//!
 //! Invariant: of an instance with readers exactly one departure is the last; of one without, the processor
 //! hands it back.
 
@@ -32,16 +29,10 @@ pub(crate) fn is_last(instance: &Instance) -> bool {
 #[inline]
 pub fn depart(memory: &NicMemory, index: u32) -> Result<(), Corrupt> {
     let instance = memory.instance(index)?;
-    let spans_nodes = instance.spans_nodes();
     if !is_last(instance) {
         return Ok(());
     }
     give_back_slabs(memory, index, instance)?;
-    if spans_nodes {
-        memory.header().remote.handed_back.fetch_add(1, Ordering::Relaxed);
-        instance.handed_back.store(1, Ordering::Release);
-        return Ok(());
-    }
     let first = &memory.header().pools.departed_instances;
     let mut next = first.load(Ordering::Relaxed);
     loop {

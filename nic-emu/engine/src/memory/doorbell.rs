@@ -49,10 +49,28 @@ impl Heads {
         Self((self.0 & !(MASK << shift)) | (next << shift))
     }
 
+    /// Entries from one counter to another one.
+    #[inline]
+    pub const fn distance(from: u32, to: u32) -> u32 {
+        to.wrapping_sub(from) & MASK as u32
+    }
+
+    /// The counter after this one.
+    #[inline]
+    pub const fn after(counter: u32) -> u32 {
+        counter.wrapping_add(1) & MASK as u32
+    }
+
+    /// The counter behind the entry with this label ([`crate::memory::ring::LABEL`]).
+    #[inline]
+    pub const fn of_label(label: u64) -> u32 {
+        (label & MASK) as u32
+    }
+
     /// Entries of one ring between `taken` and this word.
     #[inline]
     pub const fn ahead_of(self, taken: Heads, ring: RingKind) -> u32 {
-        (self.get(ring).wrapping_sub(taken.get(ring))) & MASK as u32
+        Self::distance(taken.get(ring), self.get(ring))
     }
 }
 

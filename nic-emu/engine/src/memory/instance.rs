@@ -68,14 +68,12 @@ pub struct Instance {
     /// ([`crate::memory::departure`]), or, where members are on several nodes, of those that all local
     /// members have reached.
     pub next_stacked: AtomicU32,
-    /// 1 once the last reader has given back the slabs: of an instance whose members are on several nodes.
-    pub handed_back: AtomicU32,
     /// The rank, by local index, whose arrival began it.
     pub begun_by: Word,
     /// Members that have left the communicator since this began
     /// (`threads::collective_list::Arrival::Left`).
     pub left: Word,
-    _pad1: [u32; 8],
+    _pad1: [u32; 9],
 }
 
 impl Instance {
@@ -85,10 +83,16 @@ impl Instance {
         self.comm_size.get() != self.expected.get()
     }
 
+    /// Whether it is of this kind.
+    #[inline]
+    pub fn is(&self, kind: CollectiveKind) -> bool {
+        self.kind.get() == kind as u32
+    }
+
     /// Whether contributions are combined.
     #[inline]
     pub fn reduces(&self) -> bool {
-        [CollectiveKind::Reduce as u32, CollectiveKind::Allreduce as u32].contains(&self.kind.get())
+        self.is(CollectiveKind::Reduce) || self.is(CollectiveKind::Allreduce)
     }
 }
 

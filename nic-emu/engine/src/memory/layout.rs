@@ -2,16 +2,17 @@
 
 use crate::memory::abort_record::AbortRecord;
 use crate::memory::breaches::Breaches;
+use crate::memory::claims::Claims;
 use crate::memory::contexts::{ContextCounters, SLOTS};
 use crate::memory::descriptor::INLINE_BYTES;
-use crate::memory::doorbell::COUNTER_BITS;
+use crate::memory::doorbell::{COUNTER_BITS, RingKind};
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::memory::lane::LANE_BYTES;
 use crate::memory::pool::FreeList;
 use crate::memory::queue::{ChainLinks, MatchChains, MatchQueues, Queue};
 use crate::memory::request::RequestSlot;
-use crate::memory::ring::Cell;
+use crate::memory::ring::{Cell, Ring};
 use crate::memory::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
 use crate::memory::status::RankStatus;
 use crate::memory::sync::{AtomicU32, AtomicU64};
@@ -79,6 +80,7 @@ pub(super) const MAGIC: u64 = {
         offset_of!(Header, abort),
         offset_of!(RankBlock, status),
         offset_of!(RankBlock, queues),
+        offset_of!(RankBlock, claims),
         offset_of!(RankBlock, unexpected),
         size_of::<PoolChunk>(),
         ENTRIES,
@@ -178,10 +180,6 @@ pub struct RemoteState {
     pub sent: Word64,
     /// Records of others that this node has taken, since the start.
     pub taken: Word64,
-    /// Collectives that span nodes and that all readers here have departed from, so far.
-    pub handed_back: AtomicU32,
-    /// Those of `handed_back` that the driver of global slices has freed.
-    pub freed: Word,
 }
 
 /// Who sleeps: one line, as posters look at both words.
@@ -210,10 +208,7 @@ pub struct SliceState {
     _pad1: [u32; 2],
     /// Transfers under way.
     pub transfers: Word,
-    /// Collectives under way.
-    pub collectives: Word,
-    /// Ranks blocked when the slice ran.
-    pub blocked: Word,
+    _pad2: [u32; 2],
     /// Slices that found descriptors and took none, for want of room.
     pub in_vain: Word,
     /// Completions held back until the next fixed slice.
@@ -267,7 +262,7 @@ pub struct RankBlock {
     /// What the rank says of itself.
     pub status: RankStatus,
     /// Matching queues; processor only.
-    pub(crate) queues: MatchQueues,
+    pub queues: MatchQueues,
     /// Slabs of this rank that were read by others.
     pub returned: ReturnedSlabs,
     /// The pool of messages that this rank has not received.
@@ -287,6 +282,8 @@ pub struct RankBlock {
     /// Chains of long matching queues; processor only.
     pub(crate) chains: MatchChains,
     _pad1: [u64; PAGE / 8 - 1],
+    /// Messages of ranks of this node that this rank takes itself.
+    pub claims: Claims,
     /// Send ring.
     pub send: [Cell; SEND_RING],
     /// Receive ring.
@@ -299,6 +296,18 @@ pub struct RankBlock {
     pub slabs: [[AtomicU64; SLAB_BYTES / 8]; SLABS],
     /// Request slots.
     pub requests: [RequestSlot; REQUESTS],
+}
+
+impl RankBlock {
+    /// One of the rank's rings.
+    #[inline]
+    pub fn ring(&self, kind: RingKind) -> Ring<'_> {
+        Ring::new(match kind {
+            RingKind::Send => &self.send,
+            RingKind::Receive => &self.receive,
+            RingKind::Collective => &self.collective,
+        })
+    }
 }
 
 /// Why a layout cannot be made.

@@ -32,16 +32,18 @@
 //! | `word`, `sync`, `corrupt`, `text`, `prefetch` | words and texts, atomics, what cannot be, cache lines ahead of use |
 //! | `token`, `wait_word` | who is the NIC processor, who sleeps |
 //! | `ring`, `doorbell`, `descriptor` | what ranks ask of their NIC |
+//! | `claims` | messages that ranks take out of the rings of others |
 //! | `request`, `status` | what the NIC tells a rank, and what a rank says of itself |
 //! | `slab`, `unexpected` | payloads: on their way, and without a receive |
 //! | `pool`, `queue` | entries in use and free, and the queues that they are in |
 //! | `transfer` | messages under way by rendezvous |
-//! | `contexts`, `root` | numbers that tell communicators apart, and roots of collectives |
+//! | `contexts`, `groups`, `root` | numbers that tell communicators apart, their nodes, and roots of collectives |
 //! | `instance`, `members`, `departure` | collectives under way |
 //! | `lane`, `edge` | bytes that ranks of a node give each other without the NIC |
 //! | `abort_record`, `abort`, `breaches` | who ended the job; which communicators are broken |
 
 pub mod abort_record;
+pub mod claims;
 pub mod doorbell;
 pub mod ring;
 pub mod sync;
@@ -63,6 +65,7 @@ mod with_token {
     pub mod departure;
     pub mod descriptor;
     pub mod edge;
+    pub mod groups;
     pub mod instance;
     pub mod lane;
     mod layout;

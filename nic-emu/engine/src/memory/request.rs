@@ -24,7 +24,7 @@ pub enum SlotState {
     Done = 3,
     /// Complete, but taken back before it was matched (`MPI_Cancel`).
     Cancelled = 4,
-    /// Refused, because its communicator is broken: `reference` is the breach ([`crate::matching::breach`]).
+    /// Refused, because its communicator is broken: `reference` is the breach ([`crate::threads::breach`]).
     Refused = 5,
 }
 

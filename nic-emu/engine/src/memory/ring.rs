@@ -14,6 +14,11 @@ use crate::memory::sync::{AtomicU64, Ordering};
 
 /// 64-bit words of a cell.
 pub const CELL_WORDS: usize = 8;
+/// The word of a cell of a send ring that holds the entry's label: 1 + the entries posted before it.
+pub const LABEL: usize = 7;
+
+/// What a cell holds.
+pub type Words = [u64; CELL_WORDS];
 
 /// One entry: a descriptor as eight words.
 #[repr(C, align(64))]
@@ -31,6 +36,21 @@ impl Cell {
         for (cell, &word) in self.0.iter().zip(words) {
             cell.store(word, Ordering::Relaxed);
         }
+    }
+
+    /// [`Self::write`], with the entry's label in the last word: who finds the label finds the entry.
+    #[inline]
+    pub fn write_labelled(&self, words: &[u64; CELL_WORDS], label: u64) {
+        for (cell, &word) in self.0.iter().zip(&words[..LABEL]) {
+            cell.store(word, Ordering::Relaxed);
+        }
+        self.0[LABEL].store(label, Ordering::Release);
+    }
+
+    /// The label of the entry that was written last; the words that are read after it are not older.
+    #[inline]
+    pub fn label(&self) -> u64 {
+        self.0[LABEL].load(Ordering::Acquire)
     }
 
     /// One word of the cell.

@@ -38,10 +38,21 @@ impl RunToken {
         self.0.load(Ordering::Relaxed) == 0
     }
 
+    /// True when nobody holds it, and what its last holder wrote is seen: for who has published a claim
+    /// ([`crate::memory::claims`]).
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+
     /// Takes the token if it is free.
     #[inline]
     pub fn try_take(&self, holder: Holder) -> bool {
-        self.0.compare_exchange(0, holder.0, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let taken = self.0.compare_exchange(0, holder.0, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        // Loom takes sequentially consistent accesses for weaker ones, but not fences.
+        #[cfg(loom)]
+        crate::memory::sync::fence(Ordering::SeqCst);
+        taken
     }
 
     /// Gives the token back. What the holder wrote is seen by the next one.

@@ -24,6 +24,7 @@ const BYTES_A_NANOSECOND: u64 = 8;
 /// | [`Self::has_budget`] | as many bytes move as can | as many as the slice's budget |
 /// | [`Self::buffers_more_than_a_slab`] | up to 64 KB of a message wait in slabs | one slab |
 /// | [`Self::allows_edges`] | neighbours give each other bytes beside the slices | all goes by the beat |
+/// | [`Self::lets_ranks_claim`] | a rank that waits may take its message out of the sender's ring | a slice takes it |
 /// | [`Self::strobes_all`] | between nodes collectives are strobed | messages, too |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pacing {
@@ -85,6 +86,13 @@ impl Pacing {
     /// Whether neighbours in a topology may give each other bytes along edges, which no slice schedules.
     #[inline(always)]
     pub const fn allows_edges(self) -> bool {
+        self.is_elastic()
+    }
+
+    /// Whether a rank that waits may take a message out of its sender's ring itself, which the next slice
+    /// takes note of.
+    #[inline(always)]
+    pub const fn lets_ranks_claim(self) -> bool {
         self.is_elastic()
     }
 

@@ -7,9 +7,8 @@
 //! becomes a transfer.
 
 use crate::matching::Envelope;
-use crate::matching::breach;
-use crate::matching::message::{Message, message_of_words};
 use crate::matching::mismatch;
+use crate::matching::{Message, message_of_words};
 use crate::memory::descriptor::{
     Check, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline,
     is_receive, is_send,
@@ -17,28 +16,21 @@ use crate::memory::descriptor::{
 use crate::memory::doorbell::RingKind;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
 use crate::memory::request::Delivery;
-use crate::memory::ring::{CELL_WORDS, Ring};
+use crate::memory::ring::{LABEL, Words};
 use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
+use crate::threads::breach;
+use crate::threads::buffer_sender::Eligible;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
-
-use crate::threads::buffer_sender::Eligible;
-
-/// What became of a ring entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// Dealt with: its cell may be used again.
-    Yes,
-    /// The pool is full: it stays in its ring, and so does what follows it.
-    NoRoom,
-}
 
 /// The Buffer Receiver, for one slice.
 pub struct BufferReceiver<'a, 'm> {
     memory: &'m NicMemory,
     completer: &'a mut Completer<'m>,
     dma: &'a mut DmaHelper<'m>,
+    /// Descriptors taken in this slice.
+    pub descriptors: u64,
     /// Matched pairs in this slice.
     pub matched: u64,
 }
@@ -46,149 +38,138 @@ pub struct BufferReceiver<'a, 'm> {
 impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// A Buffer Receiver that completes through `completer` and hands transfers to `dma`.
     #[inline]
-    pub fn new(memory: &'m NicMemory, completer: &'a mut Completer<'m>, dma: &'a mut DmaHelper<'m>) -> Self {
-        Self { memory, completer, dma, matched: 0 }
+    pub fn new(completer: &'a mut Completer<'m>, dma: &'a mut DmaHelper<'m>) -> Self {
+        Self { memory: completer.memory, completer, dma, descriptors: 0, matched: 0 }
     }
 
-    /// Takes a rank's eligible receives. Answers how many cells are free again.
+    /// Takes a rank's eligible receives.
     #[inline]
-    pub fn take_receives(&mut self, rank: &Eligible) -> Result<u32, Corrupt> {
-        let count = rank.heads.ahead_of(rank.taken, RingKind::Receive);
-        if count == 0 {
-            return Ok(0);
-        }
-        let block = self.memory.rank(rank.local_index)?;
-        let ring = Ring::new(&block.receive);
-        check_count(count, &ring)?;
-        let first = rank.taken.get(RingKind::Receive);
-        for i in 0..count {
-            let words = ring.cell(first.wrapping_add(i)).read();
-            let taken = if is_receive(&words) {
-                self.handle_receive(rank.local_index, block, &words)?
-            } else {
-                self.handle_receive_ring(rank.local_index, block, &words)?
-            };
-            if taken == Taken::NoRoom {
-                return Ok(i);
-            }
-        }
-        Ok(count)
+    pub fn take_receives(&mut self, rank: &mut Eligible) -> Result<(), Corrupt> {
+        let local_index = rank.local_index;
+        self.take(rank, RingKind::Receive, |receiver, block, words| match is_receive(words) {
+            true => receiver.handle_receive(local_index, block, words),
+            false => receiver.handle_other(local_index, RingKind::Receive, words),
+        })
     }
 
-    /// Takes a rank's eligible sends. Answers how many cells are free again.
+    /// Takes a rank's eligible sends.
     #[inline]
-    pub fn take_sends(&mut self, rank: &Eligible) -> Result<u32, Corrupt> {
-        let count = rank.heads.ahead_of(rank.taken, RingKind::Send);
-        if count == 0 {
-            return Ok(0);
+    pub fn take_sends(&mut self, rank: &mut Eligible) -> Result<(), Corrupt> {
+        if rank.count(RingKind::Send) == 0 {
+            return Ok(());
         }
-        let block = self.memory.rank(rank.local_index)?;
-        let ring = Ring::new(&block.send);
-        check_count(count, &ring)?;
-        let first = rank.taken.get(RingKind::Send);
-        let origin = self.memory.job_rank(rank.local_index);
-        for i in 0..count {
-            let words = ring.cell(first.wrapping_add(i)).read();
-            let taken = if is_send(&words) {
-                self.handle_message(origin, &words)?
-            } else {
-                self.handle_send_ring(rank.local_index, &words)?
-            };
-            if taken == Taken::NoRoom {
-                return Ok(i);
-            }
-        }
-        Ok(count)
+        let (local_index, origin) = (rank.local_index, self.memory.job_rank(rank.local_index));
+        self.take(rank, RingKind::Send, |receiver, _, words| match is_send(words) {
+            true => receiver.handle_message((origin, local_index), words),
+            false => receiver.handle_other(local_index, RingKind::Send, words),
+        })
     }
 
-    /// An entry of a receive ring that is no receive.
-    #[cold]
-    fn handle_receive_ring(
+    /// Takes the eligible entries of a ring one by one, until there is no room for one.
+    #[inline(always)]
+    fn take(
         &mut self,
-        local_index: u32,
-        block: &RankBlock,
-        words: &[u64; CELL_WORDS],
-    ) -> Result<Taken, Corrupt> {
-        match PointToPoint::decode(words) {
-            Some(PointToPoint::Cancel { request, .. }) => self.cancel_receive(local_index, block, request),
-            _ => Err(Corrupt { what: "receive descriptor", value: words[0], limit: 0 }),
+        rank: &mut Eligible,
+        kind: RingKind,
+        mut handle: impl FnMut(&mut Self, &'m RankBlock, &Words) -> Result<bool, Corrupt>,
+    ) -> Result<(), Corrupt> {
+        if rank.count(kind) == 0 {
+            return Ok(());
         }
+        let block = self.memory.rank(rank.local_index)?;
+        let mut taken = 0;
+        for cell in rank.cells(block, kind)? {
+            if !handle(self, block, &cell.read())? {
+                break;
+            }
+            taken += 1;
+        }
+        rank.taken = rank.taken.advanced_by(kind, taken);
+        self.descriptors += taken as u64;
+        Ok(())
     }
 
-    /// An entry of a send ring that is no send.
+    /// An entry that is neither a send nor a receive.
     #[cold]
-    fn handle_send_ring(&mut self, local_index: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
-        match PointToPoint::decode(words) {
-            Some(PointToPoint::Cancel { request, destination }) => {
-                self.cancel_send(local_index, request, destination)
+    fn handle_other(&mut self, local_index: u32, ring: RingKind, words: &Words) -> Result<bool, Corrupt> {
+        match (PointToPoint::decode(words), ring) {
+            (Some(PointToPoint::Cancel { request, .. }), RingKind::Receive) => {
+                self.cancel_receive(local_index, request)?;
             }
-            Some(PointToPoint::Continue { transfer }) => {
-                self.dma.grant_more(transfer)?;
-                Ok(Taken::Yes)
+            (Some(PointToPoint::Cancel { request, destination }), RingKind::Send) => {
+                return self.cancel_send(local_index, request, destination);
             }
-            _ => Err(Corrupt { what: "send descriptor", value: words[0], limit: 0 }),
+            (Some(PointToPoint::Continue { transfer }), RingKind::Send) => self.dma.grant_more(transfer)?,
+            _ => {
+                let what = if ring == RingKind::Send { "send descriptor" } else { "receive descriptor" };
+                return Err(Corrupt { what, value: words[0], limit: 0 });
+            }
         }
+        Ok(true)
     }
 
-    /// A receive: matches it with the oldest message that waits, or queues it.
+    /// A receive: matches it with the oldest message that waits, or queues it. False, here and below, when
+    /// there is no room for what it needs: it stays in its ring, and so does what follows it.
     #[inline]
     fn handle_receive(
         &mut self,
         local_index: u32,
         block: &RankBlock,
-        words: &[u64; CELL_WORDS],
-    ) -> Result<Taken, Corrupt> {
+        words: &Words,
+    ) -> Result<bool, Corrupt> {
         let unexpected = UnexpectedMessages::of(self.memory, block);
         if !unexpected.is_empty() {
             let envelope = Envelope::of_words(words[0], words[1]);
             let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
             if let Some((entry, found)) = unexpected.find_message((words[0], words[1]), takes)? {
                 let message = found.read();
-                if !self.has_room_for(&message, message[3] as u32)? {
-                    return Ok(Taken::NoRoom);
+                // A queued message's destination word says who sent it.
+                let origin = message[3] as u32;
+                if !self.has_room_for(&message, origin)? {
+                    return Ok(false);
                 }
                 unexpected.remove(entry)?;
-                // A queued message's destination word says who sent it.
-                self.schedule(local_index, words, &message, message[3] as u32)?;
-                return Ok(Taken::Yes);
+                self.schedule(local_index, words, &message, origin)?;
+                return Ok(true);
             }
         }
-        Ok(if PostedReceives::of(self.memory, block).push(words)? { Taken::Yes } else { Taken::NoRoom })
+        PostedReceives::of(self.memory, block).push(words)
     }
 
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until
-    /// its receive is posted.
+    /// its receive is posted; passes over it if the rank has claimed it. Of the sender it is told the rank in
+    /// the job, and the local index, which is `ELSEWHERE` where that is on another node.
     #[inline]
     pub(crate) fn handle_message(
         &mut self,
-        origin: u32,
-        words: &[u64; CELL_WORDS],
-    ) -> Result<Taken, Corrupt> {
+        (origin, sender): (u32, u32),
+        words: &Words,
+    ) -> Result<bool, Corrupt> {
         let destination = words[3] as u32;
         let Some(local_index) = self.memory.local_index(destination)? else {
             return self.send_out(origin, words);
         };
         let block = self.memory.rank(local_index)?;
+        if block.claims.is_passed_over(sender, words[LABEL]) {
+            self.matched += 1;
+            return Ok(true);
+        }
         let posted = PostedReceives::of(self.memory, block);
         if !posted.is_empty() {
             let envelope = Envelope::of_words(words[0], words[1]);
             let takes = |first, second| Envelope::of_words(first, second).takes(&envelope);
             if let Some((at, receive)) = posted.find_receive((words[0], words[1]), takes)? {
                 if !self.has_room_for(words, origin)? {
-                    return Ok(Taken::NoRoom);
+                    return Ok(false);
                 }
                 posted.remove(at)?;
                 self.schedule(local_index, &receive, words, origin)?;
-                return Ok(Taken::Yes);
+                return Ok(true);
             }
         }
         let mut queued = *words;
         queued[3] = origin as u64 | words[3] & !0xffff_ffff;
-        Ok(if UnexpectedMessages::of(self.memory, block).push_message(&queued)? {
-            Taken::Yes
-        } else {
-            Taken::NoRoom
-        })
+        UnexpectedMessages::of(self.memory, block).push_message(&queued)
     }
 
     /// A matched pair: completes it, or schedules its transfer.
@@ -196,13 +177,13 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     fn schedule(
         &mut self,
         local_index: u32,
-        receive: &[u64; CELL_WORDS],
-        send: &[u64; CELL_WORDS],
+        receive: &Words,
+        send: &Words,
         origin: u32,
     ) -> Result<(), Corrupt> {
         self.matched += 1;
         if is_buffered_inline(send) {
-            return self.completer.complete_inline(local_index, (receive[3] >> 32) as u32, send);
+            return self.completer.complete_inline((local_index, (receive[3] >> 32) as u32), send);
         }
         self.schedule_other(local_index, receive, send, origin)
     }
@@ -210,126 +191,56 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     fn schedule_other(
         &mut self,
         local_index: u32,
-        receive: &[u64; CELL_WORDS],
-        send: &[u64; CELL_WORDS],
+        receive: &Words,
+        words: &Words,
         origin: u32,
     ) -> Result<(), Corrupt> {
         let Some(PointToPoint::Receive(receive)) = PointToPoint::decode(receive) else {
             return Err(Corrupt { what: "posted receive", value: receive[0], limit: 0 });
         };
-        let message = Message { origin, ..message_of_words(send)? };
+        let message = Message { origin, ..message_of_words(words)? };
         if receive.check != Check::NONE
             && let Some(report) = mismatch::report_of_message(self.memory, local_index, &receive, &message)
         {
             // Both ends complete as they would, with what there is room for, and find that their communicator
             // is broken.
-            breach::break_context(self.memory, self.completer, receive.context, &report)?;
+            breach::break_context(self.completer, receive.context, &report)?;
         }
-        if self.memory.local_index(origin)?.is_none() {
-            return self.schedule_remote(local_index, &receive, &message, send);
-        }
+        let sender = self.memory.local_index(origin)?;
         let send = &message.send;
         let status = (send.source, send.tag, send.length().word());
-        let delivery = match send.payload {
-            Payload::Inline(bytes) => Delivery::in_slot(&bytes),
-            Payload::Slab(slab) => {
-                let owner = self.memory.local_index(message.origin)?;
-                Delivery::InSlab { owner: owner.unwrap_or(u32::MAX), slab }
-            }
-            Payload::Pooled(block) => Delivery::InPool(block),
-            Payload::Memory(_) if send.bytes == 0 || receive.capacity == 0 => Delivery::InPlace,
-            Payload::Memory(address) => {
+        let delivery = match (send.payload, sender) {
+            (Payload::Inline(bytes), _) => Delivery::in_slot(&bytes),
+            (Payload::Pooled(block), _) => Delivery::InPool(block),
+            (_, None) => return self.leave_match(local_index, &receive, words, origin),
+            (Payload::Slab(slab), Some(owner)) => Delivery::InSlab { owner, slab },
+            (Payload::Memory(_), _) if send.bytes == 0 || receive.capacity == 0 => Delivery::InPlace,
+            (Payload::Memory(address), Some(source)) => {
                 self.memory.request(local_index, receive.request)?.write_status(status.0, status.1, status.2);
-                let source = self.memory.local_index(message.origin)?.unwrap_or(u32::MAX);
                 return self.dma.schedule(source, local_index, &receive, &message, address, self.completer);
             }
         };
-        if send.request != NO_REQUEST
-            && let Some(sender) = self.memory.local_index(message.origin)?
-        {
-            self.completer.complete(sender, send.request, status, &Delivery::InPlace)?;
-        }
-        self.completer.complete(local_index, receive.request, status, &delivery)
-    }
-
-    fn cancel_receive(
-        &mut self,
-        local_index: u32,
-        block: &RankBlock,
-        request: u32,
-    ) -> Result<Taken, Corrupt> {
-        let posted = PostedReceives::of(self.memory, block);
-        if let Some(at) = posted.find_request(request)? {
-            posted.remove(at)?;
-            self.completer.complete_cancelled(local_index, request)?;
-        }
-        Ok(Taken::Yes)
-    }
-
-    fn cancel_send(&mut self, local_index: u32, request: u32, destination: u32) -> Result<Taken, Corrupt> {
-        if self.memory.local_index(destination)?.is_none() {
-            return self.cancel_remote_send(local_index, request, destination);
-        }
-        match self.take_back(self.memory.job_rank(local_index), request, destination)? {
-            Some(send) => self.complete_cancelled(local_index, &send),
-            None => Ok(Taken::Yes),
+        self.completer.complete((local_index, receive.request), status, &delivery)?;
+        match (send.request, sender) {
+            (NO_REQUEST, _) => Ok(()),
+            (request, Some(sender)) => self.completer.complete((sender, request), status, &Delivery::InPlace),
+            (_, None) => self.leave_match(local_index, &receive, words, origin),
         }
     }
 
-    /// A send of this rank is taken back.
-    fn complete_cancelled(&mut self, sender: u32, send: &SendDescriptor) -> Result<Taken, Corrupt> {
-        if let Payload::Slab(slab) = send.payload {
-            self.memory.rank(sender)?.returned.give_back(slab, send.bytes);
-        }
-        self.completer.complete_cancelled(sender, send.request)?;
-        Ok(Taken::Yes)
-    }
-
-    /// A message for a rank of another node: it waits for a global slice, in the order of posting.
+    /// A receive was matched with a message of another node whose bytes are there, or whose sender waits to
+    /// be told: a global slice takes the pair.
     #[cold]
-    fn send_out(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
-        let Some(sender) = self.memory.local_index(origin)? else {
-            let what = "destination of a message from another node";
-            return Err(Corrupt { what, value: words[3] & 0xffff_ffff, limit: 0 });
-        };
-        self.push_outbound(sender, words)
-    }
-
-    fn push_outbound(&mut self, sender: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
-        if !self.memory.rank(sender)?.outbound.push(self.memory, words)? {
-            return Ok(Taken::NoRoom);
-        }
-        let outbound = &self.memory.header().remote.outbound;
-        outbound.set(outbound.get() + 1);
-        Ok(Taken::Yes)
-    }
-
-    /// A receive matched with a message of another node: one whose bytes are here is complete; of every other
-    /// one, and where the sender waits to be told, a global slice takes the pair.
-    #[cold]
-    fn schedule_remote(
+    fn leave_match(
         &mut self,
         local_index: u32,
         receive: &ReceiveDescriptor,
-        message: &Message,
-        queued: &[u64; CELL_WORDS],
+        message: &Words,
+        origin: u32,
     ) -> Result<(), Corrupt> {
-        let send = &message.send;
-        let delivery = match send.payload {
-            Payload::Inline(bytes) => Some(Delivery::in_slot(&bytes)),
-            Payload::Pooled(block) => Some(Delivery::InPool(block)),
-            Payload::Slab(_) | Payload::Memory(_) => None,
-        };
-        if let Some(delivery) = &delivery {
-            let status = (send.source, send.tag, send.length().word());
-            self.completer.complete(local_index, receive.request, status, delivery)?;
-            if send.request == NO_REQUEST {
-                return Ok(());
-            }
-        }
         // With the number that it may have: see `global::point_to_point`.
-        let mut queued = *queued;
-        queued[3] = message.origin as u64 | queued[3] & !0xffff_ffff;
+        let mut queued = *message;
+        queued[3] = origin as u64 | queued[3] & !0xffff_ffff;
         let mut words = receive.encode();
         words[3] |= local_index as u64;
         let matches = &self.memory.header().remote.matches;
@@ -337,33 +248,64 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if matches.push(self.memory, &queued)? && matches.push(self.memory, &words)? {
             return Ok(());
         }
-        Err(Corrupt {
-            what: "queue entries in use",
-            value: MESSAGE_ENTRIES as u64,
-            limit: MESSAGE_ENTRIES as u64,
-        })
+        let entries = MESSAGE_ENTRIES as u64;
+        Err(Corrupt { what: "queue entries in use", value: entries, limit: entries })
+    }
+
+    fn cancel_receive(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
+        let posted = PostedReceives::of(self.memory, self.memory.rank(local_index)?);
+        let Some(at) = posted.find_request(request)? else { return Ok(()) };
+        posted.remove(at)?;
+        self.completer.complete_cancelled((local_index, request))
+    }
+
+    /// Takes back a send, or asks the destination's node to do so.
+    fn cancel_send(&mut self, sender: u32, request: u32, destination: u32) -> Result<bool, Corrupt> {
+        let send = if self.memory.local_index(destination)?.is_some() {
+            self.take_back(self.memory.job_rank(sender), request, destination)?
+        } else {
+            let outbound = &self.memory.rank(sender)?.outbound;
+            let is_it = |words: &Words| matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request);
+            let Some((entry, found)) = outbound.find(self.memory, is_it)? else {
+                return self.push_outbound(sender, &PointToPoint::Cancel { request, destination }.encode());
+            };
+            outbound.remove(self.memory, entry)?;
+            let count = &self.memory.header().remote.outbound;
+            count.set(count.get().wrapping_sub(1));
+            Some(message_of_words(&found)?.send)
+        };
+        if let Some(send) = send {
+            if let Payload::Slab(slab) = send.payload {
+                self.memory.rank(sender)?.returned.give_back(slab, send.bytes);
+            }
+            self.completer.complete_cancelled((sender, send.request))?;
+        }
+        Ok(true)
+    }
+
+    /// A message for a rank of another node: it waits for a global slice, in the order of posting.
+    #[cold]
+    fn send_out(&mut self, origin: u32, words: &Words) -> Result<bool, Corrupt> {
+        let Some(sender) = self.memory.local_index(origin)? else {
+            let what = "destination of a message from another node";
+            return Err(Corrupt { what, value: words[3] & 0xffff_ffff, limit: 0 });
+        };
+        self.push_outbound(sender, words)
+    }
+
+    fn push_outbound(&mut self, sender: u32, words: &Words) -> Result<bool, Corrupt> {
+        let has_room = self.memory.rank(sender)?.outbound.push(self.memory, words)?;
+        let outbound = &self.memory.header().remote.outbound;
+        outbound.set(outbound.get() + u32::from(has_room));
+        Ok(has_room)
     }
 
     #[inline]
-    fn has_room_for(&mut self, message: &[u64; CELL_WORDS], origin: u32) -> Result<bool, Corrupt> {
+    fn has_room_for(&mut self, message: &Words, origin: u32) -> Result<bool, Corrupt> {
         if self.memory.local_index(origin)?.is_none() {
             return Ok(self.memory.control().entries.used() as usize + 2 <= MESSAGE_ENTRIES);
         }
         self.dma.has_room_for(message)
-    }
-
-    /// Takes back a send that has not left this node, or asks the destination's node to do so.
-    #[cold]
-    fn cancel_remote_send(&mut self, sender: u32, request: u32, destination: u32) -> Result<Taken, Corrupt> {
-        let outbound = &self.memory.rank(sender)?.outbound;
-        let is_it = |words: &[u64; CELL_WORDS]| matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request);
-        let Some((entry, found)) = outbound.find(self.memory, is_it)? else {
-            return self.push_outbound(sender, &PointToPoint::Cancel { request, destination }.encode());
-        };
-        outbound.remove(self.memory, entry)?;
-        let count = &self.memory.header().remote.outbound;
-        count.set(count.get().wrapping_sub(1));
-        self.complete_cancelled(sender, &message_of_words(&found)?.send)
     }
 
     /// Takes back a message, if it still waits here.
@@ -375,7 +317,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     ) -> Result<Option<SendDescriptor>, Corrupt> {
         let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
         let unexpected = UnexpectedMessages::of(self.memory, self.memory.rank(at)?);
-        let is_it = |words: &[u64; CELL_WORDS]| is_unmatched(words, origin, request);
+        let is_it = |words: &Words| is_unmatched(words, origin, request);
         let Some((entry, found)) = unexpected.find_words(is_it)? else { return Ok(None) };
         unexpected.remove(entry)?;
         let send = message_of_words(&found)?.send;
@@ -387,49 +329,28 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 }
 
 /// Whether this is the message of that send, and no matched probe has taken it: then it cannot be taken back.
-fn is_unmatched(words: &[u64; CELL_WORDS], origin: u32, request: u32) -> bool {
+fn is_unmatched(words: &Words, origin: u32, request: u32) -> bool {
     words[3] == origin as u64 | (request as u64) << 32
         && Envelope::of_words(words[0], words[1]).context < FIRST_MATCHED_CONTEXT
 }
 
-/// More eligible entries than a ring has cells is corruption.
-#[inline]
-pub(crate) fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
-    if count > ring.capacity() {
-        return Err(Corrupt {
-            what: "entries of a ring",
-            value: count as u64,
-            limit: ring.capacity() as u64 + 1,
-        });
-    }
-    Ok(())
-}
-
 /// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees.
-/// The caller holds the run token.
+/// With `matched`, a context of its own, only a receive in that context takes it from now on: what a matched
+/// probe does. The message stays in the queue, with its payload. The caller holds the run token, so no
+/// receive comes between.
 #[inline]
-pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Result<Option<Message>, Corrupt> {
-    let unexpected = UnexpectedMessages::of(memory, memory.rank(local_index)?);
-    let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
-    let found = unexpected.find_message(envelope.words(), takes)?;
-    found.map(|(_, cell)| message_of_words(&cell.read())).transpose()
-}
-
-/// Takes the oldest unexpected message of a rank that a receive with this envelope would take, so that from
-/// now on only a receive in the context `matched`, a context of its own, takes it: what a matched probe does.
-/// The message stays in the queue, with its payload. The caller holds the run token, so no receive comes
-/// between.
-#[inline]
-pub fn take_matched(
+pub fn probe(
     memory: &NicMemory,
     local_index: u32,
     envelope: &Envelope,
-    matched: u32,
+    matched: Option<u32>,
 ) -> Result<Option<Message>, Corrupt> {
     let unexpected = UnexpectedMessages::of(memory, memory.rank(local_index)?);
     let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
     let Some((entry, cell)) = unexpected.find_message(envelope.words(), takes)? else { return Ok(None) };
     let message = message_of_words(&cell.read())?;
-    unexpected.set_context(entry, matched)?;
+    if let Some(context) = matched {
+        unexpected.set_context(entry, context)?;
+    }
     Ok(Some(message))
 }

@@ -6,30 +6,56 @@
 
 use smallvec::SmallVec;
 
-use crate::memory::NicMemory;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::prefetch;
-use crate::memory::ring::Ring;
+use crate::memory::ring::Cell;
+use crate::memory::{Corrupt, NicMemory, RankBlock};
 use crate::policy::RANKS_A_SLICE;
 
 /// Ranks of a node whose next cells a rank that waits fetches ahead, at most.
 const RANKS_AHEAD: usize = 4;
 
 /// One rank's eligible descriptors: those between `taken` and `heads`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Eligible {
     /// The rank's local index.
     pub local_index: u32,
-    /// What was taken before this slice.
+    /// What was taken before this slice, and has been in it so far.
     pub taken: Heads,
     /// What was posted before this slice.
     pub heads: Heads,
-    /// Receives that the Buffer Receiver has dealt with.
-    pub received: u32,
-    /// Sends that the Buffer Receiver has dealt with.
-    pub sent: u32,
-    /// Arrivals at collectives that the Collective List has dealt with.
-    pub reached: u32,
+}
+
+impl Eligible {
+    /// How many entries of a ring are eligible.
+    #[inline]
+    pub fn count(&self, kind: RingKind) -> u32 {
+        self.heads.ahead_of(self.taken, kind)
+    }
+
+    /// The eligible entries of one of the rank's rings. More than a ring has cells is corruption.
+    #[inline]
+    pub(crate) fn cells<'m>(
+        &self,
+        block: &'m RankBlock,
+        kind: RingKind,
+    ) -> Result<impl Iterator<Item = &'m Cell> + use<'m>, Corrupt> {
+        let (ring, count, first) = (block.ring(kind), self.count(kind), self.taken.get(kind));
+        if count > ring.capacity() {
+            let limit = ring.capacity() as u64 + 1;
+            return Err(Corrupt { what: "entries of a ring", value: count as u64, limit });
+        }
+        Ok((0..count).map(move |i| ring.cell(first.wrapping_add(i))))
+    }
+}
+
+/// Fetches the cells of a rank's next receive and send, where they are wanted.
+#[inline(always)]
+fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, is_wanted: impl Fn(RingKind) -> bool) {
+    let Ok(block) = memory.rank(local_index) else { return };
+    for kind in [RingKind::Receive, RingKind::Send].into_iter().filter(|kind| is_wanted(*kind)) {
+        prefetch::to_read(block.ring(kind).cell(taken.get(kind)));
+    }
 }
 
 /// What a slice has to schedule: the ranks that posted before it began, `RANKS_A_SLICE` at most.
@@ -75,33 +101,24 @@ impl BufferSender {
     /// with, so that with very many ranks none is always last.
     #[inline]
     pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
-        let ranks = memory.layout().local_ranks as usize;
-        if ranks <= RANKS_A_SLICE {
-            for (i, (doorbell, taken)) in memory.doorbells().zip(memory.taken()).enumerate() {
-                let (heads, taken) = (doorbell.read(), taken.peek());
-                if heads != taken {
-                    Self::fetch(memory, i as u32, taken, heads);
-                    let eligible =
-                        Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
-                    // There is room for all ranks.
-                    exchange.push(eligible);
-                }
+        let all = || (0..).zip(memory.doorbells().zip(memory.taken()));
+        // False when there is no room for more ranks.
+        let take = |(local_index, (doorbell, taken)): (u32, (&HeadsWord, &HeadsWord))| {
+            let (heads, taken) = (doorbell.read(), taken.peek());
+            if heads != taken {
+                // The cells that the slice is about to read: those of several rings come in the time of one.
+                fetch(memory, local_index, taken, |kind| heads.ahead_of(taken, kind) != 0);
+                exchange.push(Eligible { local_index, taken, heads });
             }
-            return;
-        }
-        Self::exchange_some(memory, first as usize % ranks, exchange);
-    }
-
-    /// Fetches the first cells that a slice is about to read: those of several rings come in the time of one.
-    #[inline]
-    fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, heads: Heads) {
-        let Ok(block) = memory.rank(local_index) else { return };
-        if heads.ahead_of(taken, RingKind::Receive) != 0 {
-            prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
-        }
-        if heads.ahead_of(taken, RingKind::Send) != 0 {
-            prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
-        }
+            exchange.len() < RANKS_A_SLICE
+        };
+        let ranks = memory.layout().local_ranks;
+        let _ = if ranks as usize <= RANKS_A_SLICE {
+            all().all(take)
+        } else {
+            let first = (first % ranks) as usize;
+            all().skip(first).chain(all().take(first)).all(take)
+        };
     }
 
     /// Fetches the cells that other ranks will post in next, while there is nothing to do: a doorbell and its
@@ -113,27 +130,7 @@ impl BufferSender {
             return;
         }
         for (rank, taken) in (0..).zip(all).filter(|(rank, _)| *rank != own) {
-            let (Ok(block), taken) = (memory.rank(rank), taken.peek()) else { return };
-            prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
-            prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
-        }
-    }
-
-    /// [`Self::exchange`] with more ranks than one slice takes.
-    #[cold]
-    fn exchange_some(memory: &NicMemory, first: usize, exchange: &mut Exchange) {
-        let ranks = memory.layout().local_ranks as usize;
-        for i in (first..ranks).chain(0..first) {
-            let Ok(doorbell) = memory.doorbell(i as u32) else { return };
-            let (heads, taken) = (doorbell.read(), memory.taken()[i].peek());
-            if heads != taken {
-                let eligible =
-                    Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
-                if exchange.len() == RANKS_A_SLICE {
-                    break;
-                }
-                exchange.push(eligible);
-            }
+            fetch(memory, rank, taken.peek(), |_| true);
         }
     }
 }

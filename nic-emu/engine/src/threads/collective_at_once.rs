@@ -12,19 +12,17 @@
 
 use smallvec::SmallVec;
 
-use crate::arithmetic::reduction_tree::ReductionTree;
 use crate::matching::called::operation;
 use crate::memory::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, is_of_same_collective,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::request::SLOT_PAYLOAD_BYTES;
-use crate::memory::ring::{CELL_WORDS, Cell, Ring};
+use crate::memory::request::{Delivery, SLOT_PAYLOAD_BYTES};
+use crate::memory::ring::{Cell, Words};
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::buffer_sender::{Eligible, Exchange};
 use crate::threads::completer::Completer;
 use crate::threads::reduce_helper::Reduction;
-use std::num::NonZeroU32;
 
 /// Members of all collectives that one slice finds complete, at most; a larger communicator meets in an
 /// instance.
@@ -50,8 +48,8 @@ struct Complete {
     /// As [`crate::memory::instance::Instance::operation`].
     operation: u32,
     bytes: u64,
-    /// Position of the root among its members; none where there is none.
-    root: Option<usize>,
+    /// Position of the root among its members; their number where there is none.
+    root: usize,
     first: usize,
     members: usize,
 }
@@ -66,11 +64,10 @@ pub(crate) struct AtOnce {
 /// The oldest collective descriptor of a rank that no slice has taken.
 #[inline]
 fn oldest<'m>(memory: &'m NicMemory, rank: &Eligible) -> Result<Option<&'m Cell>, Corrupt> {
-    if rank.heads.ahead_of(rank.taken, RingKind::Collective) == 0 {
-        return Ok(None);
+    match rank.count(RingKind::Collective) {
+        0 => Ok(None),
+        _ => Ok(rank.cells(memory.rank(rank.local_index)?, RingKind::Collective)?.next()),
     }
-    let ring = Ring::new(&memory.rank(rank.local_index)?.collective);
-    Ok(Some(ring.cell(rank.taken.get(RingKind::Collective))))
 }
 
 impl AtOnce {
@@ -98,14 +95,8 @@ impl AtOnce {
 
     #[inline]
     fn take_one(&mut self, memory: &NicMemory, exchange: &mut Exchange) -> Result<Option<u32>, Corrupt> {
-        let mut first = None;
-        for rank in exchange.iter() {
-            if let Some(cell) = oldest(memory, rank)? {
-                first = Some(cell.read());
-                break;
-            }
-        }
-        let Some(words) = first else { return Ok(None) };
+        let first = exchange.iter().find_map(|rank| oldest(memory, rank).transpose()).transpose()?;
+        let Some(words) = first.map(Cell::read) else { return Ok(None) };
         let Some(descriptor) = CollectiveDescriptor::decode(&words) else { return Ok(None) };
         let size = descriptor.local_size as usize;
         if size > exchange.len()
@@ -121,8 +112,7 @@ impl AtOnce {
             return Ok(None);
         }
         let first = self.members.len();
-        let root = self.find_members(memory, exchange, &words, first, size)?;
-        let Some(root) = root else {
+        let Some(root) = self.find_members(memory, exchange, &words, first, size)? else {
             self.members.truncate(first);
             return Ok(None);
         };
@@ -135,7 +125,7 @@ impl AtOnce {
             kind: descriptor.kind,
             operation: operation(&descriptor),
             bytes: descriptor.bytes,
-            root: Some(root).filter(|&root| root < size),
+            root,
             first,
             members: size,
         });
@@ -149,13 +139,11 @@ impl AtOnce {
         &mut self,
         memory: &NicMemory,
         exchange: &Exchange,
-        words: &[u64; CELL_WORDS],
+        words: &Words,
         first: usize,
         size: usize,
     ) -> Result<Option<usize>, Corrupt> {
-        for _ in 0..size {
-            self.members.push(ABSENT);
-        }
+        self.members.resize(first + size, ABSENT);
         let members = &mut self.members[first..];
         let (mut missing, mut root) = (size, size);
         for rank in exchange {
@@ -201,13 +189,12 @@ impl AtOnce {
             let mut result = [0; SLOT_PAYLOAD_BYTES];
             match collective.kind {
                 CollectiveKind::Barrier => {}
-                CollectiveKind::Broadcast => match collective.root {
-                    Some(root) => result[..INLINE_BYTES].copy_from_slice(&members[root].payload),
-                    None => {
-                        let limit = members.len() as u64;
-                        return Err(Corrupt { what: "root of a broadcast", value: limit, limit });
-                    }
-                },
+                CollectiveKind::Broadcast => {
+                    let limit = members.len() as u64;
+                    let none = Corrupt { what: "root of a broadcast", value: limit, limit };
+                    let root = members.get(collective.root).ok_or(none)?;
+                    result[..INLINE_BYTES].copy_from_slice(&root.payload);
+                }
                 CollectiveKind::Board => {
                     let bytes = collective.bytes as usize;
                     for (i, member) in members.iter().enumerate() {
@@ -216,26 +203,28 @@ impl AtOnce {
                 }
                 CollectiveKind::Reduce | CollectiveKind::Allreduce => continue,
             }
-            complete_all(completer, members, &result)?;
+            complete_all(completer, members, &Delivery::InSlot(result))?;
         }
         Ok(())
     }
 
     /// Reduce microphase: the Reduce Helper's part.
     #[inline]
-    pub(crate) fn reduce(
-        &mut self,
-        memory: &NicMemory,
-        completer: &mut Completer<'_>,
-    ) -> Result<(), Corrupt> {
+    pub(crate) fn reduce(&mut self, completer: &mut Completer<'_>) -> Result<(), Corrupt> {
         for collective in &self.collectives {
             if !matches!(collective.kind, CollectiveKind::Reduce | CollectiveKind::Allreduce) {
                 continue;
             }
             let members = &mut self.members[collective.first..][..collective.members];
-            combine_all(memory, collective, members)?;
-            let mut result = [0; SLOT_PAYLOAD_BYTES];
-            result[..INLINE_BYTES].copy_from_slice(&members[members.len() - 1].payload);
+            let reduction = Reduction::of(completer.memory, collective.operation)?;
+            let bytes = collective.bytes as usize;
+            // The result is at the last member's place.
+            for step in Reduction::steps(members.len())? {
+                let (left, right) = members.split_at_mut(step.right as usize);
+                let (left, right) = (&left[step.left as usize].payload, &mut right[0].payload);
+                reduction.combine(&left[..bytes], &mut right[..bytes])?;
+            }
+            let result = Delivery::in_slot(&members[members.len() - 1].payload);
             complete_all(completer, members, &result)?;
         }
         Ok(())
@@ -247,32 +236,10 @@ impl AtOnce {
 fn complete_all(
     completer: &mut Completer<'_>,
     members: &[PresentMember],
-    result: &[u8; SLOT_PAYLOAD_BYTES],
+    result: &Delivery,
 ) -> Result<(), Corrupt> {
     for member in members.iter().filter(|member| member.request != NO_REQUEST) {
-        completer.complete_collective(member.local_index, member.request, result)?;
-    }
-    Ok(())
-}
-
-/// Combines all contributions; the result is at the last member's place.
-#[inline]
-fn combine_all(
-    memory: &NicMemory,
-    collective: &Complete,
-    members: &mut [PresentMember],
-) -> Result<(), Corrupt> {
-    let operation = collective.operation;
-    let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
-    let reduction = Reduction::of(memory, operation)?;
-    let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
-    let bytes = collective.bytes as usize;
-    for step in ReductionTree::new(count).steps() {
-        let (left, right) = members.split_at_mut(step.right as usize);
-        let (left, right) = (&left[step.left as usize].payload, &mut right[0].payload);
-        reduction
-            .combine(&left[..bytes], &mut right[..bytes])
-            .map_err(|_| corrupt("reduction of this type"))?;
+        completer.complete_collective((member.local_index, member.request), result)?;
     }
     Ok(())
 }

@@ -5,93 +5,73 @@
 //! broadcast releases each member as soon as it and the root are there; nobody waits for members that it has
 //! nothing to get from.
 
+use crate::memory::Corrupt;
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveKind, NO_REQUEST};
 use crate::memory::instance::{Instance, InstanceState, Member};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::{Delivery, SlotState};
-use crate::memory::{Corrupt, NicMemory};
-use crate::threads::collective_list::CollectiveList;
+use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 
 /// The Collective Helper, for one slice. What it does as the Reduce Helper is in
 /// [`crate::threads::reduce_helper`].
 pub struct CollectiveHelper<'a, 'm> {
-    pub(crate) list: CollectiveList<'m>,
     pub(crate) completer: &'a mut Completer<'m>,
 }
 
 impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// A Collective Helper that completes through `completer`.
     #[inline]
-    pub fn new(memory: &'m NicMemory, completer: &'a mut Completer<'m>) -> Self {
-        Self { list: CollectiveList::new(memory), completer }
+    pub fn new(completer: &'a mut Completer<'m>) -> Self {
+        Self { completer }
     }
 
     /// Acts on an instance at which somebody has arrived in this slice.
     #[inline]
     pub fn run(&mut self, index: u32) -> Result<(), Corrupt> {
-        let instance = self.list.memory.instance(index)?;
+        let instance = self.completer.memory.instance(index)?;
         if instance.spans_nodes() {
             // Global slices see to it.
             return Ok(());
         }
         let complete = instance.arrived.get() == instance.expected.get();
-        match instance.kind.get() {
-            kind if kind == CollectiveKind::Barrier as u32 && complete => self.barrier(index, instance),
-            kind if kind == CollectiveKind::Board as u32 && complete => self.release_all(index, instance),
-            kind if kind == CollectiveKind::Broadcast as u32 && instance.root_member.get() != 0 => {
-                self.broadcast(index, instance)
-            }
-            _ => Ok(()),
+        if complete && instance.is(CollectiveKind::Barrier) {
+            self.complete_all(members(self.completer.memory, index, instance)?, &Delivery::InPlace)?;
+            collective_list::free(self.completer.memory, index, instance)
+        } else if complete && instance.is(CollectiveKind::Board) {
+            self.release_all(index, instance)
+        } else if instance.is(CollectiveKind::Broadcast) && instance.root_member.get() != 0 {
+            self.broadcast(index, instance)
+        } else {
+            Ok(())
         }
-    }
-
-    #[inline]
-    pub(crate) fn barrier(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
-        self.list.free(index, instance)
     }
 
     /// Lets all members go, with nothing.
     pub(crate) fn let_go(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
-        self.list.hand_back(index, instance)
+        self.complete_all(members(self.completer.memory, index, instance)?, &Delivery::InPlace)?;
+        collective_list::hand_back(self.completer.memory, index, instance)
     }
 
     /// Lets all members read all contributions; those without a request do not.
     pub fn release_all(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        match self.refer_all(index, instance)? {
-            0 => self.list.hand_back(index, instance),
-            _ => Ok(()),
-        }
-    }
-
-    /// Has the members with a request read from the instance. Answers how many these are.
-    pub(crate) fn refer_all(&mut self, index: u32, instance: &Instance) -> Result<u32, Corrupt> {
-        let members = members(self.list.memory, index, instance)?;
-        let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
+        let members = members(self.completer.memory, index, instance)?;
+        let mut readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
         let count = readers.clone().count() as u32;
         instance.readers.set(count);
         instance.state.set(InstanceState::Released as u32);
-        for member in readers {
-            self.refer(member, index)?;
+        match count {
+            0 => collective_list::hand_back(self.completer.memory, index, instance),
+            _ => readers.try_for_each(|member| self.refer(member, index)),
         }
-        Ok(count)
     }
 
     /// Gives the root's bytes to every member that has come and not yet got them.
     pub(crate) fn broadcast(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let members = members(self.list.memory, index, instance)?;
-        let root = instance.root_member.get() - 1;
-        let Some(from) = members.get(root as usize) else {
-            return Err(Corrupt {
-                what: "root of a broadcast",
-                value: root as u64,
-                limit: members.len() as u64,
-            });
-        };
-        let inline = match contribution(self.list.memory, from)? {
+        let members = members(self.completer.memory, index, instance)?;
+        let from = root_of(members, instance)?;
+        let inline = match contribution(self.completer.memory, from)? {
             Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
             Contribution::Slab(..) => {
                 // Every member departs, whether it reads or not: the root's slab is not given back before
@@ -101,20 +81,20 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             }
         };
         let mut is_over = inline.is_some();
-        for (i, member) in members.iter().enumerate() {
+        for member in members {
             // 1: here and not served; 2: served.
             if member.arrived.get() != 1 {
                 continue;
             }
             member.arrived.set(2);
-            let has_to_read = i as u32 != root;
+            let has_to_read = !std::ptr::eq(member, from);
             match &inline {
                 None if member.request.get() == NO_REQUEST || !has_to_read => {
                     is_over = departure::is_last(instance);
-                    self.complete(member, &Delivery::InPlace, instance)?;
+                    self.complete(member, &Delivery::InPlace)?;
                 }
-                _ if !has_to_read => self.complete(member, &Delivery::InPlace, instance)?,
-                Some(delivery) => self.complete(member, delivery, instance)?,
+                _ if !has_to_read => self.complete(member, &Delivery::InPlace)?,
+                Some(delivery) => self.complete(member, delivery)?,
                 None => self.refer(member, index)?,
             }
         }
@@ -122,7 +102,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             instance.state.set(InstanceState::Released as u32);
             // Otherwise the last member to depart hands it back, and may have done so by now.
             if is_over {
-                return self.list.hand_back(index, instance);
+                return collective_list::hand_back(self.completer.memory, index, instance);
             }
         }
         Ok(())
@@ -132,31 +112,27 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     #[inline]
     pub(crate) fn refer(&mut self, member: &Member, index: u32) -> Result<(), Corrupt> {
         let (rank, request) = (member.local_index.get(), member.request.get());
-        self.completer.refer(rank, request, index, SlotState::Released)
+        self.completer.refer((rank, request), index, SlotState::Released)
     }
 
     #[inline]
-    pub(crate) fn complete_all(
-        &mut self,
-        members: &[Member],
-        delivery: &Delivery,
-        instance: &Instance,
-    ) -> Result<(), Corrupt> {
-        members.iter().try_for_each(|member| self.complete(member, delivery, instance))
+    pub(crate) fn complete_all(&mut self, members: &[Member], delivery: &Delivery) -> Result<(), Corrupt> {
+        members.iter().try_for_each(|member| self.complete(member, delivery))
     }
 
     /// Completes a member's part, if it waits.
     #[inline]
-    pub(crate) fn complete(
-        &mut self,
-        member: &Member,
-        delivery: &Delivery,
-        instance: &Instance,
-    ) -> Result<(), Corrupt> {
-        if member.request.get() == NO_REQUEST {
-            return Ok(());
+    pub(crate) fn complete(&mut self, member: &Member, delivery: &Delivery) -> Result<(), Corrupt> {
+        match member.request.get() {
+            NO_REQUEST => Ok(()),
+            request => self.completer.complete_collective((member.local_index.get(), request), delivery),
         }
-        let status = (instance.root.get(), 0, instance.bytes.get());
-        self.completer.complete(member.local_index.get(), member.request.get(), status, delivery)
     }
+}
+
+/// The member of an instance that is the root.
+#[inline]
+pub(crate) fn root_of<'m>(members: &'m [Member], instance: &Instance) -> Result<&'m Member, Corrupt> {
+    let (root, limit) = ((instance.root_member.get() as u64).wrapping_sub(1), members.len() as u64);
+    members.get(root as usize).ok_or(Corrupt { what: "root of a collective", value: root, limit })
 }

@@ -1,6 +1,6 @@
-//! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it. It is
-//! kept in chains, by a hash of context and number, so that finding a collective costs the same however many
-//! others members have gone on to.
+//! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it. Only the
+//! processor works on it. It is kept in chains, by a hash of context and number, so that finding a
+//! collective costs the same however many others members have gone on to.
 //!
 //! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members
 //! are told apart by their position among the communicator's local members, and an arrival that does not
@@ -33,235 +33,210 @@ pub enum Arrival {
     Left,
 }
 
-/// The collectives under way on a node. Processor only.
-pub struct CollectiveList<'m> {
-    pub(crate) memory: &'m NicMemory,
-}
-
 /// Instances of which ranks take as many as they like. The others are shared out: whatever others have begun,
 /// a rank may begin its share of them, so that ranks that are far ahead in one communicator keep nobody from
 /// meeting in another.
 pub const COMMON_INSTANCES: usize = INSTANCES / 2;
 
-impl<'m> CollectiveList<'m> {
-    /// The list in this NIC memory.
-    #[inline]
-    pub fn new(memory: &'m NicMemory) -> Self {
-        Self { memory }
+/// A member has reached a collective.
+#[inline]
+pub fn arrive(
+    memory: &NicMemory,
+    local_index: u32,
+    descriptor: &CollectiveDescriptor,
+) -> Result<Arrival, Corrupt> {
+    if let Some(breach) = memory.breaches().find(descriptor.context) {
+        return Ok(Arrival::Refused(breach));
     }
-
-    /// A member has reached a collective.
-    #[inline]
-    pub fn arrive(&self, local_index: u32, descriptor: &CollectiveDescriptor) -> Result<Arrival, Corrupt> {
-        if let Some(breach) = self.memory.breaches().find(descriptor.context) {
-            return Ok(Arrival::Refused(breach));
-        }
-        if is_leave(descriptor.call.into()) && descriptor.comm_size == u32::from(descriptor.local_size) {
-            self.note_left(descriptor.context)?;
-            return Ok(Arrival::Left);
-        }
-        let Some(index) = self.find_or_make(local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
-        let instance = self.memory.instance(index)?;
-        let members = self.memory.members(index)?;
-        let begun = Called::of(instance);
-        let called = begun
-            .joined(Called::by(descriptor))
-            .filter(|_| instance.expected.get() == descriptor.local_size as u32);
-        let Some(member) = members.get(descriptor.local_index as usize) else {
-            return Err(Corrupt {
-                what: "member of a collective",
-                value: descriptor.local_index as u64,
-                limit: members.len() as u64,
-            });
-        };
-        let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
-            return Ok(Arrival::Mismatch(index));
-        };
-        let arrived = instance.arrived.get().wrapping_add(1);
-        let has_all = arrived == instance.expected.get();
-        let is_root = descriptor.comm_rank == descriptor.root;
-        let has_root = is_root || instance.root_member.get() != 0;
-        if has_all && !has_root && !instance.spans_nodes() && root::is_said_by_itself(called.root) {
-            return Ok(Arrival::Mismatch(index));
-        }
-        if called != begun {
-            instance.operation.set(called.operation);
-            instance.root.set(called.root);
-            instance.bytes.set(called.bytes);
-        }
-        member.local_index.set(local_index);
-        member.comm_rank.set(descriptor.comm_rank);
-        member.request.set(descriptor.request);
-        member.bytes.set(descriptor.bytes);
-        match descriptor.payload {
-            Payload::Inline(bytes) => {
-                member.place.set(0);
-                member.set_payload(&bytes);
-            }
-            Payload::Slab(slab) => {
-                member.place.set(1);
-                member.payload[0].set(slab as u64);
-            }
-            Payload::Memory(at) | Payload::Pooled(at) => {
-                return Err(Corrupt { what: "place of a contribution", value: at, limit: 0 });
-            }
-        }
-        member.arrived.set(1);
-        if is_root {
-            instance.root_member.set(descriptor.local_index as u32 + 1);
-        }
-        instance.arrived.set(arrived);
-        if has_all {
-            let gathering = &self.memory.control().gathering;
-            gathering.set(gathering.get().wrapping_sub(1));
-        }
-        if instance.spans_nodes() && has_all {
-            let header = self.memory.header();
-            instance.next_stacked.store(header.pools.reached_instances.get(), Ordering::Relaxed);
-            header.pools.reached_instances.set(index + 1);
-            let seen = &header.remote.arrived;
-            seen.set(seen.get().wrapping_add(1));
-        }
-        Ok(Arrival::At(index))
+    if is_leave(descriptor.call.into()) && descriptor.comm_size == u32::from(descriptor.local_size) {
+        note_left(memory, descriptor.context)?;
+        return Ok(Arrival::Left);
     }
-
-    /// The instance of this collective; a new one for the first to arrive.
-    #[inline]
-    fn find_or_make(
-        &self,
-        local_index: u32,
-        descriptor: &CollectiveDescriptor,
-    ) -> Result<Option<u32>, Corrupt> {
-        self.free_departed()?;
-        let header = self.memory.header();
-        let first = self.memory.instance_chain(descriptor.context, descriptor.sequence);
-        let mut walk = Walk::new(first.get(), INSTANCES);
-        while let Some(index) = walk.next_entry()? {
-            let instance = self.memory.instance(index)?;
-            walk.follow(instance.next.get());
-            if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence
-            {
-                return Ok(Some(index));
-            }
-        }
-        let begun = &self.memory.rank(local_index)?.begun;
-        if header.pools.instances.used() as usize >= COMMON_INSTANCES && begun.get() >= self.share() {
-            return Ok(None);
-        }
-        let free_link = |free| Ok(self.memory.instance(free)?.next.get());
-        let Some(index) = header.pools.instances.take(INSTANCES, free_link)? else { return Ok(None) };
-        begun.set(begun.get().wrapping_add(1));
-        let instance = self.memory.instance(index)?;
-        instance.state.set(InstanceState::Gathering as u32);
-        instance.context.set(descriptor.context);
-        instance.sequence.set(descriptor.sequence);
-        instance.kind.set(descriptor.kind as u32);
-        instance.operation.set(operation(descriptor));
-        instance.root.set(descriptor.root);
-        instance.expected.set(descriptor.local_size as u32);
-        instance.arrived.set(0);
-        instance.bytes.set(descriptor.agreed_bytes);
-        instance.call.set(descriptor.call as u32);
-        instance.comm_size.set(descriptor.comm_size);
-        instance.is_brought.set(0);
-        instance.root_member.set(0);
-        instance.result_member.set(0);
-        instance.readers.set(0);
-        instance.begun_by.set(local_index);
-        instance.left.set(0);
-        instance.handed_back.store(0, Ordering::Relaxed);
-        instance.departed.store(0, Ordering::Relaxed);
-        for member in self.memory.members(index)?.iter().take(descriptor.local_size as usize) {
-            member.arrived.set(0);
-        }
-        instance.next.set(first.get());
-        instance.previous.set(NONE);
-        if first.get() != NONE {
-            self.memory.instance(first.get() - 1)?.previous.set(index + 1);
-        }
-        first.set(index + 1);
-        header.slice.collectives.set(header.slice.collectives.get() + 1);
-        let gathering = &self.memory.control().gathering;
-        gathering.set(gathering.get().wrapping_add(1));
-        Ok(Some(index))
+    let Some(index) = find_or_make(memory, local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
+    let instance = memory.instance(index)?;
+    let members = memory.members(index)?;
+    let begun = Called::of(instance);
+    let called = begun
+        .joined(Called::by(descriptor))
+        .filter(|_| instance.expected.get() == descriptor.local_size as u32);
+    let (value, limit) = (descriptor.local_index as u64, members.len() as u64);
+    let member =
+        members.get(value as usize).ok_or(Corrupt { what: "member of a collective", value, limit })?;
+    let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
+        return Ok(Arrival::Mismatch(index));
+    };
+    let arrived = instance.arrived.get().wrapping_add(1);
+    let has_all = arrived == instance.expected.get();
+    let is_root = descriptor.comm_rank == descriptor.root;
+    let has_root = is_root || instance.root_member.get() != 0;
+    if has_all && !has_root && !instance.spans_nodes() && root::is_said_by_itself(called.root) {
+        return Ok(Arrival::Mismatch(index));
     }
+    if called != begun {
+        instance.operation.set(called.operation);
+        instance.root.set(called.root);
+        instance.bytes.set(called.bytes);
+    }
+    member.local_index.set(local_index);
+    member.comm_rank.set(descriptor.comm_rank);
+    member.request.set(descriptor.request);
+    member.bytes.set(descriptor.bytes);
+    match descriptor.payload {
+        Payload::Inline(bytes) => {
+            member.place.set(0);
+            member.set_payload(&bytes);
+        }
+        Payload::Slab(slab) => {
+            member.place.set(1);
+            member.payload[0].set(slab as u64);
+        }
+        Payload::Memory(at) | Payload::Pooled(at) => {
+            return Err(Corrupt { what: "place of a contribution", value: at, limit: 0 });
+        }
+    }
+    member.arrived.set(1);
+    if is_root {
+        instance.root_member.set(descriptor.local_index as u32 + 1);
+    }
+    instance.arrived.set(arrived);
+    if has_all {
+        let gathering = &memory.control().gathering;
+        gathering.set(gathering.get().wrapping_sub(1));
+    }
+    if instance.spans_nodes() && has_all {
+        let header = memory.header();
+        instance.next_stacked.store(header.pools.reached_instances.get(), Ordering::Relaxed);
+        header.pools.reached_instances.set(index + 1);
+        let seen = &header.remote.arrived;
+        seen.set(seen.get().wrapping_add(1));
+    }
+    Ok(Arrival::At(index))
+}
 
-    /// A member leaves a communicator before the others: should one of its collectives that others have
-    /// still to reach break it, the breach is to know.
-    fn note_left(&self, context: u32) -> Result<(), Corrupt> {
-        if self.memory.control().gathering.get() == 0 {
-            return Ok(());
+/// The instance of this collective; a new one for the first to arrive.
+#[inline]
+fn find_or_make(
+    memory: &NicMemory,
+    local_index: u32,
+    descriptor: &CollectiveDescriptor,
+) -> Result<Option<u32>, Corrupt> {
+    free_departed(memory)?;
+    let header = memory.header();
+    let first = memory.instance_chain(descriptor.context, descriptor.sequence);
+    let mut walk = Walk::new(first.get(), INSTANCES);
+    while let Some(index) = walk.next_entry()? {
+        let instance = memory.instance(index)?;
+        walk.follow(instance.next.get());
+        if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence {
+            return Ok(Some(index));
         }
-        for index in 0..INSTANCES as u32 {
-            let instance = self.memory.instance(index)?;
-            let is_under_way = instance.state.get() == InstanceState::Gathering as u32;
-            if is_under_way && instance.context.get() == context {
-                instance.left.set(instance.left.get().wrapping_add(1));
-            }
+    }
+    let begun = &memory.rank(local_index)?.begun;
+    let share = ((INSTANCES - COMMON_INSTANCES) as u32 / memory.layout().local_ranks).max(1);
+    if header.pools.instances.used() as usize >= COMMON_INSTANCES && begun.get() >= share {
+        return Ok(None);
+    }
+    let free_link = |free| Ok(memory.instance(free)?.next.get());
+    let Some(index) = header.pools.instances.take(INSTANCES, free_link)? else { return Ok(None) };
+    begun.set(begun.get().wrapping_add(1));
+    let instance = memory.instance(index)?;
+    instance.state.set(InstanceState::Gathering as u32);
+    instance.context.set(descriptor.context);
+    instance.sequence.set(descriptor.sequence);
+    instance.kind.set(descriptor.kind as u32);
+    instance.operation.set(operation(descriptor));
+    instance.root.set(descriptor.root);
+    instance.expected.set(descriptor.local_size as u32);
+    instance.arrived.set(0);
+    instance.bytes.set(descriptor.agreed_bytes);
+    instance.call.set(descriptor.call as u32);
+    instance.comm_size.set(descriptor.comm_size);
+    instance.is_brought.set(0);
+    instance.root_member.set(0);
+    instance.result_member.set(0);
+    instance.readers.set(0);
+    instance.begun_by.set(local_index);
+    instance.left.set(0);
+    instance.departed.store(0, Ordering::Relaxed);
+    for member in memory.members(index)?.iter().take(descriptor.local_size as usize) {
+        member.arrived.set(0);
+    }
+    instance.next.set(first.get());
+    instance.previous.set(NONE);
+    if first.get() != NONE {
+        memory.instance(first.get() - 1)?.previous.set(index + 1);
+    }
+    first.set(index + 1);
+    let gathering = &memory.control().gathering;
+    gathering.set(gathering.get().wrapping_add(1));
+    Ok(Some(index))
+}
+
+/// A member leaves a communicator before the others: should one of its collectives that others have
+/// still to reach break it, the breach is to know.
+fn note_left(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
+    if memory.control().gathering.get() == 0 {
+        return Ok(());
+    }
+    for index in 0..INSTANCES as u32 {
+        let instance = memory.instance(index)?;
+        let is_under_way = instance.state.get() == InstanceState::Gathering as u32;
+        if is_under_way && instance.context.get() == context {
+            instance.left.set(instance.left.get().wrapping_add(1));
         }
+    }
+    Ok(())
+}
+
+/// Frees the instances that all have departed from.
+///
+/// # Errors
+/// [`Corrupt`] when one is on the stack that is not over.
+#[inline]
+pub fn free_departed(memory: &NicMemory) -> Result<(), Corrupt> {
+    let first = &memory.header().pools.departed_instances;
+    if first.load(Ordering::Relaxed) == NONE {
+        return Ok(());
+    }
+    let mut at = first.swap(NONE, Ordering::Acquire);
+    while at != NONE {
+        let instance = memory.instance(at - 1)?;
+        let next = instance.next_stacked.load(Ordering::Relaxed);
+        // One that is freed is over no more, so a stack that leads back into itself ends here.
+        if instance.state.get() != InstanceState::Released as u32 {
+            let (value, limit) = ((at - 1) as u64, INSTANCES as u64);
+            return Err(Corrupt { what: "departed collective", value, limit });
+        }
+        free(memory, at - 1, instance)?;
+        at = next;
+    }
+    Ok(())
+}
+
+/// Hands back an instance that has no readers: its slabs, and itself.
+pub fn hand_back(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+    give_back_slabs(memory, index, instance)?;
+    free(memory, index, instance)
+}
+
+/// Takes an instance off the list, whose slabs are their owners' again: nobody reads it any more.
+pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+    let (next, previous) = (instance.next.get(), instance.previous.get());
+    if previous == NONE {
+        memory.instance_chain(instance.context.get(), instance.sequence.get()).set(next);
+    } else {
+        memory.instance(previous - 1)?.next.set(next);
+    }
+    if next != NONE {
+        memory.instance(next - 1)?.previous.set(previous);
+    }
+    let begun = &memory.rank(instance.begun_by.get())?.begun;
+    begun.set(begun.get().wrapping_sub(1));
+    instance.state.set(InstanceState::Free as u32);
+    memory.header().pools.instances.give_back(index, |link| {
+        instance.next.set(link);
         Ok(())
-    }
-
-    /// Collectives that a rank may begin whatever others have begun.
-    fn share(&self) -> u32 {
-        ((INSTANCES - COMMON_INSTANCES) as u32 / self.memory.layout().local_ranks).max(1)
-    }
-
-    /// Frees the instances that all have departed from.
-    ///
-    /// # Errors
-    /// [`Corrupt`] when one is on the stack that is not over.
-    #[inline]
-    pub fn free_departed(&self) -> Result<(), Corrupt> {
-        let first = &self.memory.header().pools.departed_instances;
-        if first.load(Ordering::Relaxed) == NONE {
-            return Ok(());
-        }
-        let mut at = first.swap(NONE, Ordering::Acquire);
-        while at != NONE {
-            let instance = self.memory.instance(at - 1)?;
-            let next = instance.next_stacked.load(Ordering::Relaxed);
-            // One that is freed is over no more, so a stack that leads back into itself ends here.
-            if instance.state.get() != InstanceState::Released as u32 || instance.spans_nodes() {
-                return Err(Corrupt {
-                    what: "departed collective",
-                    value: (at - 1) as u64,
-                    limit: INSTANCES as u64,
-                });
-            }
-            self.free(at - 1, instance)?;
-            at = next;
-        }
-        Ok(())
-    }
-
-    /// Hands back an instance that has no readers: its slabs, and itself.
-    pub fn hand_back(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        give_back_slabs(self.memory, index, instance)?;
-        self.free(index, instance)
-    }
-
-    /// Takes an instance off the list, whose slabs are their owners' again: nobody reads it any more.
-    pub fn free(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let header = self.memory.header();
-        let (next, previous) = (instance.next.get(), instance.previous.get());
-        if previous == NONE {
-            self.memory.instance_chain(instance.context.get(), instance.sequence.get()).set(next);
-        } else {
-            self.memory.instance(previous - 1)?.next.set(next);
-        }
-        if next != NONE {
-            self.memory.instance(next - 1)?.previous.set(previous);
-        }
-        let begun = &self.memory.rank(instance.begun_by.get())?.begun;
-        begun.set(begun.get().wrapping_sub(1));
-        instance.state.set(InstanceState::Free as u32);
-        header.slice.collectives.set(header.slice.collectives.get().wrapping_sub(1));
-        header.pools.instances.give_back(index, |link| {
-            instance.next.set(link);
-            Ok(())
-        })
-    }
+    })
 }
 
 #[cfg(all(test, not(loom)))]
@@ -273,11 +248,10 @@ mod tests {
     #[test]
     fn a_contribution_that_is_neither_in_its_descriptor_nor_in_a_slab_is_corrupt() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
-        let list = CollectiveList::new(&memory);
         for (sequence, payload) in (0..).zip([Payload::Memory(0x1000), Payload::Pooled(0x1000)]) {
             let descriptor =
                 CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(3, 0, 2, sequence) };
-            let told = list.arrive(0, &descriptor).expect_err("no such place").to_string();
+            let told = arrive(&memory, 0, &descriptor).expect_err("no such place").to_string();
             assert!(told.contains("place of a contribution 4096"), "{told}");
         }
         let member = &memory.members(0).unwrap()[0];
@@ -288,12 +262,11 @@ mod tests {
     #[test]
     fn a_collective_is_found_among_few_others_however_far_a_member_is_ahead() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
-        let list = CollectiveList::new(&memory);
         let under_way = COMMON_INSTANCES as u32 / 4;
         let contexts = [3, 17, 19, 4000];
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
             assert!(matches!(
-                list.arrive(0, &CollectiveDescriptor::of_two(context, 0, 2, sequence)).unwrap(),
+                arrive(&memory, 0, &CollectiveDescriptor::of_two(context, 0, 2, sequence)).unwrap(),
                 Arrival::At(_)
             ));
         }

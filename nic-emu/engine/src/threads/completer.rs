@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::memory::queue::{self, LINKS};
-use crate::memory::request::{Delivery, DeliveryKind, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::policy::Pacing;
 
@@ -43,9 +43,15 @@ impl Touched {
     }
 }
 
+/// A request: its rank's local index, and its slot.
+pub type RankRequest = (u32, u32);
+
+/// What a receive is told of its message: source, tag, and the word of the length.
+pub type Status = (u32, i32, u64);
+
 /// Publishes completions for the processor.
 pub struct Completer<'m> {
-    memory: &'m NicMemory,
+    pub(crate) memory: &'m NicMemory,
     pacing: Pacing,
     /// Whom to wake.
     pub touched: Touched,
@@ -58,6 +64,11 @@ impl<'m> Completer<'m> {
         Self { memory, pacing, touched: Touched::default() }
     }
 
+    #[inline]
+    fn slot(&self, (local_index, request): RankRequest) -> Result<&'m RequestSlot, Corrupt> {
+        self.memory.request(local_index, request)
+    }
+
     /// A transfer has completed a request of this rank.
     pub(crate) fn touch(&mut self, local_index: u32) {
         self.touched.add(local_index);
@@ -65,12 +76,7 @@ impl<'m> Completer<'m> {
 
     /// Completes the receive of a message that came in its descriptor, whose words these are.
     #[inline]
-    pub(crate) fn complete_inline(
-        &mut self,
-        local_index: u32,
-        request: u32,
-        send: &[u64; 8],
-    ) -> Result<(), Corrupt> {
+    pub(crate) fn complete_inline(&mut self, to: RankRequest, send: &[u64; 8]) -> Result<(), Corrupt> {
         if self.pacing.holds_completions() {
             let payload = [send[4], send[5], send[6], 0];
             let mut bytes = [0; SLOT_PAYLOAD_BYTES];
@@ -78,112 +84,75 @@ impl<'m> Completer<'m> {
                 chunk.copy_from_slice(&word.to_ne_bytes());
             }
             let status = (send[1] as u32, (send[1] >> 32) as i32, send[2]);
-            return self.complete(local_index, request, status, &Delivery::InSlot(bytes));
+            return self.complete(to, status, &Delivery::InSlot(bytes));
         }
-        self.memory.request(local_index, request)?.complete_inline(send);
-        self.touched.add(local_index);
+        self.slot(to)?.complete_inline(send);
+        self.touched.add(to.0);
         Ok(())
     }
 
-    /// Completes a receive: status (source, tag, and the word of the message's length), and where the bytes
-    /// are.
+    /// Completes a receive: its status, and where the bytes are.
     #[inline]
-    pub fn complete(
-        &mut self,
-        local_index: u32,
-        request: u32,
-        (source, tag, length): (u32, i32, u64),
-        delivery: &Delivery,
-    ) -> Result<(), Corrupt> {
-        let slot = self.memory.request(local_index, request)?;
-        slot.write_status(source, tag, length);
+    pub fn complete(&mut self, to: RankRequest, status: Status, delivery: &Delivery) -> Result<(), Corrupt> {
+        let slot = self.slot(to)?;
+        slot.write_status(status.0, status.1, status.2);
         let kind = slot.write_delivery(delivery);
-        self.publish(local_index, request, SlotState::Done, kind)
+        self.publish(to, SlotState::Done, kind)
     }
 
-    /// Completes a member's part of a collective with a result that fits in its slot.
+    /// Completes a member's part of a collective, with its result.
     #[inline]
-    pub(crate) fn complete_collective(
-        &mut self,
-        local_index: u32,
-        request: u32,
-        result: &[u8; SLOT_PAYLOAD_BYTES],
-    ) -> Result<(), Corrupt> {
-        let slot = self.memory.request(local_index, request)?;
-        let kind = slot.write_delivery(&Delivery::InSlot(*result));
-        self.publish(local_index, request, SlotState::Done, kind)
+    pub(crate) fn complete_collective(&mut self, to: RankRequest, result: &Delivery) -> Result<(), Corrupt> {
+        let kind = self.slot(to)?.write_delivery(result);
+        self.publish(to, SlotState::Done, kind)
     }
 
     /// Completes a request that was taken back.
-    pub fn complete_cancelled(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
-        self.memory.request(local_index, request)?.write_status(0, 0, 0);
-        self.publish(local_index, request, SlotState::Cancelled, DeliveryKind::NONE)
+    pub fn complete_cancelled(&mut self, to: RankRequest) -> Result<(), Corrupt> {
+        self.slot(to)?.write_status(0, 0, 0);
+        self.publish(to, SlotState::Cancelled, DeliveryKind::NONE)
     }
 
     /// Points a request at its transfer, instance or breach. A transfer is not held back: with fixed slices
     /// the bytes move in the slice in which the message was matched.
     #[inline]
-    pub fn refer(
-        &mut self,
-        local_index: u32,
-        request: u32,
-        reference: u32,
-        state: SlotState,
-    ) -> Result<(), Corrupt> {
-        self.memory.request(local_index, request)?.write_reference(reference);
+    pub fn refer(&mut self, to: RankRequest, reference: u32, state: SlotState) -> Result<(), Corrupt> {
+        self.slot(to)?.write_reference(reference);
         match state {
-            SlotState::Released => self.publish(local_index, request, state, DeliveryKind::NONE),
-            _ => self.publish_now(local_index, request, state, DeliveryKind::NONE),
+            SlotState::Released => self.publish(to, state, DeliveryKind::NONE),
+            _ => self.publish_now(to, state, DeliveryKind::NONE),
         }
     }
 
     /// Completes a request whose bytes a transfer moved in the slice before: at once, also with fixed slices.
-    pub fn complete_moved(&mut self, local_index: u32, request: u32, transfer: u32) -> Result<(), Corrupt> {
-        let kind = self.memory.request(local_index, request)?.write_delivery(&Delivery::ByTransfer(transfer));
-        self.publish_now(local_index, request, SlotState::Done, kind)
+    pub fn complete_moved(&mut self, to: RankRequest, transfer: u32) -> Result<(), Corrupt> {
+        let kind = self.slot(to)?.write_delivery(&Delivery::ByTransfer(transfer));
+        self.publish_now(to, SlotState::Done, kind)
     }
 
     /// Publishes a slot whose words are written, now or at the next slice.
     #[inline]
-    fn publish(
-        &mut self,
-        local_index: u32,
-        request: u32,
-        state: SlotState,
-        kind: DeliveryKind,
-    ) -> Result<(), Corrupt> {
+    fn publish(&mut self, to: RankRequest, state: SlotState, kind: DeliveryKind) -> Result<(), Corrupt> {
         if self.pacing.holds_completions() {
-            self.hold_back(local_index, request, state, kind)
+            self.hold_back(to, state, kind)
         } else {
-            self.publish_now(local_index, request, state, kind)
+            self.publish_now(to, state, kind)
         }
     }
 
     #[inline]
-    fn publish_now(
-        &mut self,
-        local_index: u32,
-        request: u32,
-        state: SlotState,
-        kind: DeliveryKind,
-    ) -> Result<(), Corrupt> {
-        self.memory.request(local_index, request)?.publish(state, kind);
-        self.touched.add(local_index);
+    fn publish_now(&mut self, to: RankRequest, state: SlotState, kind: DeliveryKind) -> Result<(), Corrupt> {
+        self.slot(to)?.publish(state, kind);
+        self.touched.add(to.0);
         Ok(())
     }
 
     #[cold]
-    fn hold_back(
-        &mut self,
-        local_index: u32,
-        request: u32,
-        state: SlotState,
-        kind: DeliveryKind,
-    ) -> Result<(), Corrupt> {
-        let note = [local_index as u64 | (request as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
+    fn hold_back(&mut self, to: RankRequest, state: SlotState, kind: DeliveryKind) -> Result<(), Corrupt> {
+        let note = [to.0 as u64 | (to.1 as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
         if !self.memory.header().slice.held.push_within(self.memory, &note, ENTRIES)? {
             // Nothing to note it in: resuming a slice early is better than never.
-            return self.publish_now(local_index, request, state, kind);
+            return self.publish_now(to, state, kind);
         }
         Ok(())
     }
@@ -200,8 +169,8 @@ impl<'m> Completer<'m> {
                 s if s == SlotState::Cancelled as u64 => SlotState::Cancelled,
                 _ => SlotState::Done,
             };
-            let (local_index, request) = (words[0] as u32, (words[0] >> 32) as u32);
-            self.publish_now(local_index, request, state, DeliveryKind::from_word(words[2]))?;
+            let to = (words[0] as u32, (words[0] >> 32) as u32);
+            self.publish_now(to, state, DeliveryKind::from_word(words[2]))?;
             queue::give_back(self.memory, entry)?;
             published += 1;
         }

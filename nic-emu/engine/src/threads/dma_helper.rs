@@ -5,17 +5,16 @@
 //! by whoever has a core to lend (`channel`), which is how the NIC is as wide as the ranks that wait. A
 //! transfer is on the active list from its match until the DH finds it finished and reaps it.
 
+use crate::matching::Message;
 use crate::memory::descriptor::{NO_REQUEST, ReceiveDescriptor, is_in_memory};
 use crate::memory::pool::NONE;
 use crate::memory::request::{Delivery, SlotState};
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::ring::Words;
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{ELSEWHERE, FINISHED, MOVING, Pair, REPORTED, Transfer};
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
 use crate::policy::Pacing;
-use crate::threads::completer::Completer;
-
-use crate::matching::message::Message;
+use crate::threads::completer::{Completer, RankRequest};
 
 /// Active transfers that an elastic slice looks at to reap finished ones.
 const REAPED_A_SLICE: u32 = 16;
@@ -37,7 +36,7 @@ impl<'m> DmaHelper<'m> {
 
     /// True when a message that needs a transfer can have one.
     #[inline]
-    pub(crate) fn has_room_for(&mut self, send: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+    pub(crate) fn has_room_for(&mut self, send: &Words) -> Result<bool, Corrupt> {
         if !is_in_memory(send) {
             return Ok(true);
         }
@@ -70,12 +69,9 @@ impl<'m> DmaHelper<'m> {
             destination_address: receive.address,
             bytes,
         };
-        match self.start(&pair, window_of(source), (0, granted), completer)? {
-            Some(_) => Ok(()),
-            None => {
-                Err(Corrupt { what: "transfers in use", value: TRANSFERS as u64, limit: TRANSFERS as u64 })
-            }
-        }
+        let (started, limit) =
+            (self.start(&pair, window_of(source), (0, granted), completer)?, TRANSFERS as u64);
+        started.map(drop).ok_or(Corrupt { what: "transfers in use", value: limit, limit })
     }
 
     /// Makes a transfer of a pair, of which the first bytes are in place, and so many are granted; none when
@@ -99,7 +95,7 @@ impl<'m> DmaHelper<'m> {
         // at any moment.
         for (rank, request) in ends(transfer) {
             if request != NO_REQUEST {
-                completer.refer(rank, request, index, SlotState::Moving)?;
+                completer.refer((rank, request), index, SlotState::Moving)?;
             }
         }
         transfer.begin();
@@ -162,7 +158,7 @@ impl<'m> DmaHelper<'m> {
             {
                 for (rank, request) in ends(transfer) {
                     if request != NO_REQUEST {
-                        completer.complete_moved(rank, request, index)?;
+                        completer.complete_moved((rank, request), index)?;
                     }
                 }
                 transfer.finished.store(REPORTED, Ordering::Release);
@@ -229,8 +225,8 @@ pub(crate) fn landing_window_of(receiver: u32) -> u32 {
     WINDOWS as u32 + receiver % WINDOWS as u32
 }
 
-/// The two ends of a transfer: local index and request slot.
-fn ends(transfer: &Transfer) -> [(u32, u32); 2] {
+/// The two ends of a transfer.
+fn ends(transfer: &Transfer) -> [RankRequest; 2] {
     [
         (transfer.source.get(), transfer.source_request.get()),
         (transfer.destination.get(), transfer.destination_request.get()),

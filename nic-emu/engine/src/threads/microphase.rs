@@ -1,5 +1,7 @@
 //! The microphases of a time slice (paper, §4.2, figure 4.4).
 
+use mds::LocalRecord;
+
 /// A microphase. Two make up global message scheduling, three message transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -25,4 +27,15 @@ impl Microphase {
         Microphase::BarrierAndBroadcast,
         Microphase::Reduce,
     ];
+
+    /// Where a record of EMDS says how long it took.
+    pub(crate) fn length_in(self, record: &mut LocalRecord) -> &mut u64 {
+        match self {
+            Microphase::DescriptorExchange => &mut record.ltdem_ns,
+            Microphase::MessageScheduling => &mut record.ltmsm_ns,
+            Microphase::PointToPoint => &mut record.ltp2p_ns,
+            Microphase::BarrierAndBroadcast => &mut record.ltbbm_ns,
+            Microphase::Reduce => &mut record.ltrm_ns,
+        }
+    }
 }

@@ -8,9 +8,11 @@
 //! | `dma_helper` | DH: transfers, and what each slice grants them |
 //! | `collective_helper`, `reduce_helper` | CH and RH: barriers, broadcasts, boards; reductions |
 //! | `collective_list` | which members have reached which collective; `collective_at_once`: those that need no list |
+//! | `breach` | how a communicator is broken by collectives that do not fit |
 //! | `completer` | how the threads publish completions |
 //! | `processor` | who runs the threads: the holder of the run token |
 
+pub mod breach;
 pub mod buffer_receiver;
 pub mod buffer_sender;
 pub(crate) mod collective_at_once;

@@ -4,14 +4,15 @@
 //! reduction tree, which goes by rank and not by arrival, in the slabs where they lie. The result is in the
 //! last member's place.
 
-use crate::arithmetic::reduction_tree::ReductionTree;
-use crate::arithmetic::{ArithError, Arithmetic, ElementType, ReduceOp, combine, combine_at};
+use crate::arithmetic::reduction_tree::{ReductionTree, Steps};
+use crate::arithmetic::{Arithmetic, ElementType, ReduceOp, combine, combine_at};
 use crate::memory::descriptor::CollectiveKind;
-use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::Delivery;
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::collective_helper::CollectiveHelper;
+use crate::threads::collective_helper::{CollectiveHelper, root_of};
+use crate::threads::collective_list;
 use std::num::NonZeroU32;
 
 /// How contributions are combined.
@@ -29,16 +30,29 @@ impl Reduction {
         let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
         let software = memory.header().arithmetic.get() == 1;
         Ok(Self {
-            op: ReduceOp::try_from(operation as u8).map_err(|_| corrupt("reduction"))?,
-            element: ElementType::try_from((operation >> 8) as u8).map_err(|_| corrupt("element type"))?,
+            op: ReduceOp::numbered(operation as u8).ok_or_else(|| corrupt("reduction"))?,
+            element: ElementType::numbered((operation >> 8) as u8).ok_or_else(|| corrupt("element type"))?,
             arithmetic: if software { Arithmetic::SoftFloat } else { Arithmetic::Native },
         })
     }
 
+    /// The combines of the contributions of so many members, in the order of the reduction tree.
+    #[inline]
+    pub(crate) fn steps(members: usize) -> Result<Steps, Corrupt> {
+        let members = NonZeroU32::new(members as u32);
+        let members = members.ok_or(Corrupt { what: "members of a reduction", value: 0, limit: 0 })?;
+        Ok(ReductionTree::new(members).steps())
+    }
+
     /// Combines two contributions; the result is in place of the right one.
     #[inline]
-    pub(crate) fn combine(self, left: &[u8], right: &mut [u8]) -> Result<(), ArithError> {
-        combine(self.op, self.element, left, right, self.arithmetic)
+    pub(crate) fn combine(self, left: &[u8], right: &mut [u8]) -> Result<(), Corrupt> {
+        combine(self.op, self.element, left, right, self.arithmetic).map_err(|_| self.refused())
+    }
+
+    #[cold]
+    fn refused(self) -> Corrupt {
+        Corrupt { what: "reduction of type", value: self.element as u64, limit: 0 }
     }
 }
 
@@ -48,31 +62,22 @@ impl CollectiveHelper<'_, '_> {
     /// all are there.
     #[inline]
     pub fn reduce(&mut self, index: u32) -> Result<(), Corrupt> {
-        let instance = self.list.memory.instance(index)?;
+        let instance = self.completer.memory.instance(index)?;
         if instance.arrived.get() != instance.expected.get() || !instance.reduces() || instance.spans_nodes()
         {
             return Ok(());
         }
-        self.combine_all(instance, members(self.list.memory, index, instance)?)?;
-        self.give_result(index, instance)
-    }
-
-    /// Combines all contributions; the result is at the last member's place.
-    fn combine_all(&self, instance: &Instance, members: &[Member]) -> Result<(), Corrupt> {
-        let memory = self.list.memory;
-        let operation = instance.operation.get();
-        let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
-        let reduction = Reduction::of(memory, operation)?;
-        let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
-        for step in ReductionTree::new(count).steps() {
+        let (memory, operation) = (self.completer.memory, instance.operation.get());
+        let (members, reduction) = (members(memory, index, instance)?, Reduction::of(memory, operation)?);
+        // The result is at the last member's place.
+        for step in Reduction::steps(members.len())? {
             let (left, right) = (&members[step.left as usize], &members[step.right as usize]);
-            let done = match (contribution(memory, left)?, contribution(memory, right)?) {
+            match (contribution(memory, left)?, contribution(memory, right)?) {
                 (Contribution::Inline(left, bytes), Contribution::Inline(mut result, also))
                     if bytes == also =>
                 {
-                    let done = reduction.combine(&left[..bytes], &mut result[..bytes]);
+                    reduction.combine(&left[..bytes], &mut result[..bytes])?;
                     right.set_payload(&result);
-                    done
                 }
                 (Contribution::Slab(left, bytes), Contribution::Slab(right, also))
                     if bytes == also && left != right =>
@@ -80,51 +85,44 @@ impl CollectiveHelper<'_, '_> {
                     let Reduction { op, element, arithmetic } = reduction;
                     // SAFETY: both point at slabs, which have SLAB_BYTES >= `bytes` and are distinct.
                     unsafe { combine_at(op, element, (left, right, right), bytes, arithmetic) }
+                        .map_err(|_| reduction.refused())?;
                 }
-                _ => return Err(corrupt("contribution")),
-            };
-            done.map_err(|_| corrupt("reduction of this type"))?;
+                _ => return Err(Corrupt { what: "contribution", value: operation as u64, limit: 0 }),
+            }
         }
-        Ok(())
+        self.give_result(index, instance)
     }
 
     /// Gives the result, which is at the last member's place, to the root or to all.
     pub(crate) fn give_result(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let members = members(self.list.memory, index, instance)?;
+        let members = members(self.completer.memory, index, instance)?;
         let Some(last) = members.last() else {
             return Err(Corrupt { what: "members of a reduction", value: 0, limit: 0 });
         };
-        let inline = match contribution(self.list.memory, last)? {
+        let inline = match contribution(self.completer.memory, last)? {
             Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
             Contribution::Slab(..) => {
                 instance.result_member.set(members.len() as u32);
                 None
             }
         };
-        if instance.kind.get() == CollectiveKind::Allreduce as u32 {
+        if instance.is(CollectiveKind::Allreduce) {
             if let Some(delivery) = inline {
-                self.complete_all(members, &delivery, instance)?;
-                return self.list.free(index, instance);
+                self.complete_all(members, &delivery)?;
+                return collective_list::free(self.completer.memory, index, instance);
             }
             // Who gets nothing of the result has not waited for it.
             return self.release_all(index, instance);
         }
-        let root = (instance.root_member.get() as usize).wrapping_sub(1);
-        let Some(member) = members.get(root) else {
-            return Err(Corrupt {
-                what: "root of a reduction",
-                value: root as u64,
-                limit: members.len() as u64,
-            });
-        };
+        let member = root_of(members, instance)?;
         if let Some(delivery) = &inline {
-            self.complete(member, delivery, instance)?;
+            self.complete(member, delivery)?;
         }
         for other in members.iter().filter(|other| !std::ptr::eq(*other, member)) {
-            self.complete(other, &Delivery::InPlace, instance)?;
+            self.complete(other, &Delivery::InPlace)?;
         }
         if inline.is_some() {
-            return self.list.free(index, instance);
+            return collective_list::free(self.completer.memory, index, instance);
         }
         instance.readers.set(1);
         instance.state.set(InstanceState::Released as u32);

@@ -6,19 +6,18 @@
 
 use smallvec::SmallVec;
 
-use crate::matching::breach;
 use crate::matching::mismatch;
 use crate::memory::descriptor::CollectiveDescriptor;
-use crate::memory::doorbell::{Heads, RingKind};
+use crate::memory::doorbell::RingKind;
 use crate::memory::instance::InstanceState;
-use crate::memory::ring::Ring;
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy::Pacing;
-use crate::threads::buffer_receiver::{BufferReceiver, check_count};
-use crate::threads::buffer_sender::{BufferSender, Exchange};
+use crate::threads::breach;
+use crate::threads::buffer_receiver::BufferReceiver;
+use crate::threads::buffer_sender::{BufferSender, Eligible, Exchange};
 use crate::threads::collective_at_once::AtOnce;
 use crate::threads::collective_helper::CollectiveHelper;
-use crate::threads::collective_list::{Arrival, CollectiveList};
+use crate::threads::collective_list::{self, Arrival};
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
 use crate::threads::microphase::Microphase;
@@ -47,7 +46,6 @@ pub struct StrobeReceiver<'m> {
     /// Publishes completions.
     pub completer: Completer<'m>,
     dma: DmaHelper<'m>,
-    list: CollectiveList<'m>,
     at_once: AtOnce,
     arrivals: SmallVec<[u32; COLLECTIVES_A_SLICE]>,
     /// What has been done so far.
@@ -65,7 +63,6 @@ impl<'m> StrobeReceiver<'m> {
             exchange: Exchange::new(),
             completer: Completer::new(memory, pacing),
             dma: DmaHelper::new(memory),
-            list: CollectiveList::new(memory),
             at_once: AtOnce::default(),
             arrivals: SmallVec::new(),
             counts: SliceCounts::default(),
@@ -81,12 +78,12 @@ impl<'m> StrobeReceiver<'m> {
             Microphase::PointToPoint => self.dma.run(&mut self.completer),
             Microphase::BarrierAndBroadcast => {
                 self.at_once.release(&mut self.completer)?;
-                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
+                let mut helper = CollectiveHelper::new(&mut self.completer);
                 self.arrivals.iter().try_for_each(|&instance| helper.run(instance))
             }
             Microphase::Reduce => {
-                self.at_once.reduce(self.memory, &mut self.completer)?;
-                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
+                self.at_once.reduce(&mut self.completer)?;
+                let mut helper = CollectiveHelper::new(&mut self.completer);
                 self.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))
             }
         }
@@ -125,32 +122,23 @@ impl<'m> StrobeReceiver<'m> {
         if at_once != 0 {
             self.counts.collective_descriptors += at_once as u64;
             // The list does so itself when somebody arrives at it, which here nobody did.
-            self.list.free_departed()?;
+            collective_list::free_departed(self.memory)?;
         }
         for i in 0..self.exchange.len() {
-            let rank = self.exchange[i];
-            self.exchange[i].reached = self.take_collectives(rank.local_index, rank.taken, rank.heads)?;
+            let reached = self.take_collectives(self.exchange[i])?;
+            self.exchange[i].taken = self.exchange[i].taken.advanced_by(RingKind::Collective, reached);
+            self.counts.collective_descriptors += reached as u64;
         }
-        let mut receiver = BufferReceiver::new(self.memory, &mut self.completer, &mut self.dma);
-        for rank in &mut self.exchange {
-            rank.received = receiver.take_receives(rank)?;
-        }
-        for rank in &mut self.exchange {
-            rank.sent = receiver.take_sends(rank)?;
-        }
+        let mut receiver = BufferReceiver::new(&mut self.completer, &mut self.dma);
+        self.exchange.iter_mut().try_for_each(|rank| receiver.take_receives(rank))?;
+        self.exchange.iter_mut().try_for_each(|rank| receiver.take_sends(rank))?;
+        self.counts.descriptors += receiver.descriptors;
         self.counts.matched += receiver.matched;
         if self.memory.breaches().ever() != breaches {
             self.forget_failed();
         }
         for rank in &self.exchange {
-            self.counts.descriptors += (rank.received + rank.sent) as u64;
-            self.counts.collective_descriptors += rank.reached as u64;
-            let taken = rank
-                .taken
-                .advanced_by(RingKind::Receive, rank.received)
-                .advanced_by(RingKind::Send, rank.sent)
-                .advanced_by(RingKind::Collective, rank.reached);
-            self.memory.taken()[rank.local_index as usize].publish(taken);
+            self.memory.taken()[rank.local_index as usize].publish(rank.taken);
         }
         self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;
         if self.counts == SliceCounts::default() {
@@ -178,41 +166,39 @@ impl<'m> StrobeReceiver<'m> {
     }
 
     #[inline]
-    fn take_collectives(&mut self, local_index: u32, taken: Heads, heads: Heads) -> Result<u32, Corrupt> {
-        let count = heads.ahead_of(taken, RingKind::Collective);
+    fn take_collectives(&mut self, rank: Eligible) -> Result<u32, Corrupt> {
+        let (local_index, count) = (rank.local_index, rank.count(RingKind::Collective));
         if count == 0 {
             return Ok(0);
         }
-        let ring = Ring::new(&self.memory.rank(local_index)?.collective);
-        check_count(count, &ring)?;
-        for i in 0..count {
-            let words = ring.cell(taken.get(RingKind::Collective).wrapping_add(i)).read();
+        for (i, cell) in (0..).zip(rank.cells(self.memory.rank(local_index)?, RingKind::Collective)?) {
+            let words = cell.read();
             let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
                 return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 });
             };
             if self.arrivals.len() == COLLECTIVES_A_SLICE {
                 return Ok(i);
             }
-            match self.list.arrive(local_index, &descriptor)? {
+            let breach = match collective_list::arrive(self.memory, local_index, &descriptor)? {
                 Arrival::At(instance) => {
                     if !self.arrivals.contains(&instance) {
                         self.arrivals.push(instance);
                     }
+                    continue;
                 }
-                Arrival::Left => {}
+                Arrival::Left => continue,
                 Arrival::NoRoom => return Ok(i),
                 Arrival::Mismatch(instance) => {
                     let report = mismatch::report(self.memory, local_index, &descriptor, instance)?;
                     let context = descriptor.context;
-                    breach::break_context(self.memory, &mut self.completer, context, &report)?;
-                    // Not where there was no room to note it: then the job is over.
-                    if let Some(breach) = self.memory.breaches().find(context) {
-                        breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
-                    }
+                    breach::break_context(&mut self.completer, context, &report)?;
+                    // None where there was no room to note it: then the job is over.
+                    self.memory.breaches().find(context)
                 }
-                Arrival::Refused(breach) => {
-                    breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
-                }
+                Arrival::Refused(breach) => Some(breach),
+            };
+            if let Some(breach) = breach {
+                breach::refuse(&mut self.completer, local_index, &descriptor, breach)?;
             }
         }
         Ok(count)

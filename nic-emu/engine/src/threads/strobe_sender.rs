@@ -149,11 +149,10 @@ impl StrobeSender {
         let Some(local) = local else { return Self::run_microphases(memory, |_| ()) };
         let header = memory.header();
         let started = now_ns();
-        let mut lengths = [0u64; Microphase::ALL.len()];
-        let mut last = started;
+        let (mut record, mut last) = (LocalRecord { slice: index, ..LocalRecord::default() }, started);
         let slice = Self::run_microphases(memory, |microphase| {
             let now = now_ns();
-            lengths[microphase as usize] = now - last;
+            *microphase.length_in(&mut record) = now - last;
             last = now;
         })?;
         if slice.counts == SliceCounts::default() && !Pacing::of(memory).runs_idle_slices() {
@@ -161,44 +160,37 @@ impl StrobeSender {
         }
         let before = header.slice.started_ns.get();
         header.slice.started_ns.set(started);
-        let elapsed = if before == 0 { 0 } else { started - before };
-        let kept = Usage::of_all(memory);
-        local.record(&LocalRecord {
-            slice: index,
-            letts_ns: elapsed,
-            ltdem_ns: lengths[0],
-            ltmsm_ns: lengths[1],
-            ltp2p_ns: lengths[2],
-            ltbbm_ns: lengths[3],
-            ltrm_ns: lengths[4],
-            ltts_ns: last - started,
-            np2pdem: slice.counts.descriptors,
-            np2pmsm: slice.counts.matched,
-            ncolldem: slice.counts.collective_descriptors,
-            ncollmsm: slice.counts.collectives,
-            bpts: blocked_ranks(memory),
-            umts: kept.messages,
-            ubts: kept.bytes,
-        });
+        record.letts_ns = if before == 0 { 0 } else { started - before };
+        record.ltts_ns = last - started;
+        local.record(&counted(memory, &slice.counts, record));
         if let Ok(global) = EmdsRing::<GlobalRecord>::open(memory.emds_global()) {
             // One node: nobody has to be asked twice whether it is done.
             global.record(&GlobalRecord {
                 slice: index,
-                getts_ns: elapsed,
-                gtdem_ns: lengths[0],
-                gtmsm_ns: lengths[1],
-                gtts_ns: last - started,
-                usrts: 0,
-                usrdem: 0,
-                usrmsm: 0,
+                getts_ns: record.letts_ns,
+                gtdem_ns: record.ltdem_ns,
+                gtmsm_ns: record.ltmsm_ns,
+                gtts_ns: record.ltts_ns,
+                ..GlobalRecord::default()
             });
         }
         Ok(slice)
     }
 }
 
-/// Ranks of this node that wait in MPI: for EMDS.
-pub(crate) fn blocked_ranks(memory: &NicMemory) -> u64 {
+/// A slice's record for EMDS, with what it did, which ranks of this node wait in MPI, and what they have not
+/// received.
+pub(crate) fn counted(memory: &NicMemory, counts: &SliceCounts, record: LocalRecord) -> LocalRecord {
     let ranks = (0..memory.layout().local_ranks).filter_map(|rank| memory.rank(rank).ok());
-    ranks.filter(|rank| rank.status.activity() != Activity::Computing).count() as u64
+    let kept = Usage::of_all(memory);
+    LocalRecord {
+        np2pdem: counts.descriptors,
+        np2pmsm: counts.matched,
+        ncolldem: counts.collective_descriptors,
+        ncollmsm: counts.collectives,
+        bpts: ranks.filter(|rank| rank.status.activity() != Activity::Computing).count() as u64,
+        umts: kept.messages,
+        ubts: kept.bytes,
+        ..record
+    }
 }

@@ -4,9 +4,9 @@
 
 use std::arch::asm;
 
-use nic_engine::arithmetic::{Arithmetic, ElementType, ReduceOp, combine, supports};
+use nic_engine::arithmetic::{Arithmetic, ElementType, ReduceOp, combine};
 
-use super::values::{Seed, vector};
+use super::values::{Seed, supports, vector};
 
 const DEFAULT: u32 = 0x1f80;
 const DENORMALS_ARE_ZERO: u32 = 1 << 6;

@@ -1,10 +1,10 @@
 //! Native arithmetic and SoftFloat agree bit for bit, on every operation, type, length and alignment.
 
-use nic_engine::arithmetic::{Arithmetic, ElementType, ReduceOp, combine, supports};
+use nic_engine::arithmetic::{Arithmetic, ElementType, ReduceOp, combine};
 use proptest::prelude::*;
 
 use super::oracle;
-use super::values::{Kind, Seed, fields, seeds, vector};
+use super::values::{Kind, Seed, fields, seeds, supports, vector};
 
 fn supported() -> impl Iterator<Item = (ReduceOp, ElementType)> {
     ReduceOp::ALL

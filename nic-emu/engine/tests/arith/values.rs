@@ -1,6 +1,6 @@
 //! Operands that are worth trying: special values often, ordinary ones too.
 
-use nic_engine::arithmetic::ElementType;
+use nic_engine::arithmetic::{ElementType, ReduceOp};
 use proptest::prelude::*;
 
 /// What an element is made of: the kinds and offsets of its fields.
@@ -145,4 +145,24 @@ pub fn vector(element: ElementType, seeds: &[Seed]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Whether the MPI standard defines `op` on `element` (MPI-5.0, §6.9.2; `Replace` and `NoOp` take every
+/// type).
+///
+/// Classes that this level cannot tell apart, such as a Fortran `LOGICAL` from an integer of its size, are
+/// the MPI library's to check.
+pub fn supports(op: ReduceOp, element: ElementType) -> bool {
+    use ElementType as E;
+    let integer = matches!(element, E::I8 | E::I16 | E::I32 | E::I64 | E::U8 | E::U16 | E::U32 | E::U64);
+    let floating = matches!(element, E::F16 | E::Bf16 | E::F32 | E::F64);
+    let complex = matches!(element, E::ComplexF32 | E::ComplexF64);
+    match op {
+        ReduceOp::Max | ReduceOp::Min => integer || floating,
+        ReduceOp::Sum | ReduceOp::Prod => integer || floating || complex,
+        ReduceOp::Land | ReduceOp::Lor | ReduceOp::Lxor => integer,
+        ReduceOp::Band | ReduceOp::Bor | ReduceOp::Bxor => integer || matches!(element, E::Byte),
+        ReduceOp::Minloc | ReduceOp::Maxloc => element.is_pair(),
+        ReduceOp::Replace | ReduceOp::NoOp => true,
+    }
 }

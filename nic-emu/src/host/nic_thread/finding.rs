@@ -1,6 +1,6 @@
 //! What the NIC thread finds that ends the job.
 
-use crate::matching::hang::HangReport;
+use crate::hang::HangReport;
 use crate::memory::Corrupt;
 use bcs_core::NodeId;
 use std::fmt;

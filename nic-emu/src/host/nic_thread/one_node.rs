@@ -7,9 +7,9 @@
 use super::finding::Finding;
 use super::mover::Mover;
 use super::shared::{IDLE_SLEEP, Shared};
+use crate::hang::HangDetector;
 use crate::host::clock::now_ns;
 use crate::host::waiting;
-use crate::matching::hang::HangDetector;
 use crate::memory::NicMemory;
 use crate::memory::status::Activity;
 use crate::policy::Pacing;
@@ -38,7 +38,7 @@ pub(super) struct Ticker<'a> {
 impl<'a> Ticker<'a> {
     pub(super) fn new(shared: &'a Shared, polls: bool) -> Self {
         let memory = &*shared.memory;
-        Self { shared, memory, polls, mover: Mover::new(shared), hang: HangDetector::new() }
+        Self { shared, memory, polls, mover: Mover::new(shared), hang: HangDetector::default() }
     }
 
     /// Ticks until the job is over, or it finds something that ends it.

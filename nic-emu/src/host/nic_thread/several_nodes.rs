@@ -47,7 +47,7 @@ enum Looked {
 pub(super) struct NodeDriver<'a> {
     shared: &'a Shared,
     memory: &'a NicMemory,
-    nic: GlobalNic<Box<dyn Driven>>,
+    nic: GlobalNic<dyn Driven>,
     mover: Mover<'a>,
     pipe: &'a WakePipe,
     polls: bool,

@@ -1,8 +1,8 @@
 //! What the NIC thread shares with whoever has started it: when it is to end, and what it has found.
 
 use super::finding::Finding;
+use crate::hang::LOOK_PERIOD;
 use crate::host::wake_pipe::WakePipe;
-use crate::matching::hang::LOOK_PERIOD;
 use crate::memory::NicMemory;
 use crate::memory::token::Holder;
 use crate::memory::unexpected;

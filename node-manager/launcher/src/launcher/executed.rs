@@ -11,22 +11,20 @@
 
 use super::{Base, JobFabric, Launcher, Prepared};
 use crate::control::{Channel, Command, Notice, Received};
-use crate::launch::{JobNetwork, Launch, Member, Surroundings};
+use crate::launch::{JobNetwork, Launch, Surroundings};
 use crate::lifecycle::EXPLANATION;
 use crate::nic::JobNic;
 use crate::signals::{self, Signal, SignalSet};
-use crate::verdict::{STATUS_SIGNAL, STATUS_USAGE, Verdict};
+use crate::verdict::{STATUS_USAGE, Verdict};
 use bcs_core::{EventTable, NodeId, NodeSet};
 use bcs_credentials::Credential;
 use bcs_fabric::{Driven, Fabric};
-use bcs_quic as quic;
-use bcs_quic::{MappedMemory, NetworkId, QuicOptions, QuicPort};
+use bcs_quic::{NetworkId, QuicOptions, QuicPort, map_memory};
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{self, GlobalLayout};
 use nic_emu::hang;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -142,9 +140,7 @@ impl Waiting {
     fn give_up(mut self, stop: Stop, launch: Option<&Launch>) -> bool {
         let verdict = match stop {
             Stop::Orphaned => return launch.is_some(),
-            Stop::Ended => {
-                Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 }
-            }
+            Stop::Ended => Verdict::interrupted(libc::SIGTERM),
             Stop::Failed { message, status } => {
                 let several = launch.filter(|launch| launch.hosts.len() > 1);
                 let host = several.and_then(|launch| launch.hosts.get(launch.node.index()));
@@ -204,32 +200,19 @@ impl Waiting {
         };
         let credential =
             Credential::from_pem(&network.credential).map_err(|error| broken("its key", &error))?;
-        let listen: IpAddr = network
-            .listen
-            .parse()
-            .map_err(|error| broken(&format!("its address '{}'", network.listen), &error))?;
-        let options = QuicOptions::new(NetworkId(network.id), credential, listen);
+        let options = QuicOptions::new(NetworkId(network.id), credential, network.listen);
         let port = QuicPort::bind(QuicOptions { ports: network.ports, idle_timeout: SILENCE, ..options })
             .map_err(|error| broken("its socket", &error))?;
-        self.control.send(&Notice::Listening(port.local_address().to_string()));
-        let members = match self.await_command()? {
-            Command::Roster(members) => members,
+        self.control.send(&Notice::Listening(port.local_address()));
+        let roster = match self.await_command()? {
+            Command::Roster(roster) => roster,
             other => return Err(out_of_turn(&other)),
         };
-        let roster = members
-            .into_iter()
-            .map(|Member { name, address }| {
-                let address = address
-                    .parse()
-                    .map_err(|error| broken(&format!("the address '{address}' of {name}"), &error))?;
-                Ok(quic::Member { name, address })
-            })
-            .collect::<Result<Vec<_>, Stop>>()?;
         let nodes = launch.job.placement.nodes();
         if roster.len() != nodes as usize {
             return Err(broken("its roster", &format!("{} members for {nodes} nodes", roster.len())));
         }
-        let memory = MappedMemory::new(GlobalLayout::new(nodes).memory_bytes())
+        let memory = map_memory(GlobalLayout::new(nodes).memory_bytes())
             .map_err(|error| broken("its memory", &error))?;
         let mut fabric = port
             .connect(roster, memory, EventTable::new(EVENTS))

@@ -16,7 +16,6 @@
 mod ended;
 mod executed;
 mod prepared;
-mod rank_process;
 mod ranks;
 mod starting;
 
@@ -28,16 +27,17 @@ use crate::descendants;
 use crate::input::Input;
 use crate::lifecycle::{Action, Event, Lifecycle, State};
 use crate::nic::JobNic;
-use crate::output::Output;
+use crate::output::{Output, standard};
 use crate::signals::{self, Signal, SignalQueue, SignalSet};
 use crate::verdict::{STATUS_RUNTIME, STATUS_USAGE, Verdict};
 use crate::watch::{Interest, Ready, Watch};
+use bcs_core::Rank;
 use bcs_quic::{MappedMemory, QuicFabric};
 use nic_emu::hang::LOOK_PERIOD;
 use nic_emu::nic_thread::Finding;
-use rank_process::RankProcess;
+use rustix::process::Pid;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// How long ranks may take to vanish after SIGKILL before the launcher leaves them to the kernel.
@@ -70,6 +70,14 @@ struct Launcher<'a> {
     /// When to look whether all ranks are blocked: of a job on several nodes no NIC thread can know alone
     /// that they are for ever.
     look_at: Option<Duration>,
+}
+
+/// A rank that was started.
+struct RankProcess {
+    rank: Rank,
+    pid: Pid,
+    pidfd: OwnedFd,
+    is_live: bool,
 }
 
 /// What a launcher says once.
@@ -110,12 +118,6 @@ impl Base {
         watch.add(storm, Ready::Control, Interest::Read)?;
         Ok(Self { watch, signals })
     }
-}
-
-fn standard(number: i32) -> BorrowedFd<'static> {
-    // SAFETY: Rust's runtime opens descriptors 0, 1 and 2 if whoever started us did not, and nothing
-    // in the launcher closes them; descriptor 0 is replaced in place.
-    unsafe { BorrowedFd::borrow_raw(number) }
 }
 
 impl<'a> Launcher<'a> {
@@ -177,7 +179,7 @@ impl<'a> Launcher<'a> {
         }
         std::mem::take(&mut self.early).into_iter().for_each(|ready| self.handle(ready));
         signals.iter().for_each(|signal| self.act(Event::Forwarded(*signal)));
-        while !matches!(self.lifecycle.state(), State::Over { .. }) && !self.has_waited_enough() {
+        while self.lifecycle.state() != State::Over && !self.has_waited_enough() {
             match self.watch.wait(self.time_to_wait()) {
                 Ok(ready) => ready.into_iter().for_each(|ready| self.handle(ready)),
                 Err(error) => {
@@ -211,15 +213,18 @@ impl<'a> Launcher<'a> {
     fn look_at_clock(&mut self) {
         if let Some(limit) = self.time_limit.filter(|limit| self.now() >= *limit) {
             self.time_limit = None;
-            if matches!(self.lifecycle.state(), State::Running) {
-                self.act(Event::Struck(Verdict::TimedOut { limit, report: self.nic.report() }));
+            if self.lifecycle.state() == State::Running {
+                self.act(Event::Struck(Verdict::TimedOut {
+                    limit,
+                    report: self.nic.host.report().to_string(),
+                }));
             }
         }
         if self.lifecycle.wakes_at().is_some_and(|at| self.now() >= at) {
             self.act(Event::Tick);
         }
         if self.look_at.is_some_and(|at| self.now() >= at) {
-            let is_running = matches!(self.lifecycle.state(), State::Running);
+            let is_running = self.lifecycle.state() == State::Running;
             self.look_at = is_running.then(|| self.now() + LOOK_PERIOD);
             if is_running && self.nic.has_blocked() {
                 self.control.send(&Notice::Blocked);
@@ -275,20 +280,20 @@ impl<'a> Launcher<'a> {
     }
 
     fn take_finding(&mut self) {
-        let Some(finding) = self.nic.finding() else { return };
-        self.watch.remove(self.nic.alarm());
+        let Some(finding) = self.nic.host.finding() else { return };
+        self.watch.remove(self.nic.host.alarm());
         match finding {
             // All ranks here are gone. Others may have been told to finish first, and have left the network;
             // who has ranks and cannot do without them says so.
             Finding::Unreachable { .. }
-                if matches!(self.lifecycle.state(), State::Serving { .. } | State::Over { .. }) => {}
+                if matches!(self.lifecycle.state(), State::Serving { .. } | State::Over) => {}
             Finding::Unreachable { node, reason } => {
                 self.control.send(&Notice::Unreachable { node: node.0, reason: reason.clone() });
                 let host = self.prepared.host_of(node).to_owned();
                 let seen_from = self.prepared.host().to_owned();
                 self.act(Event::Severed(Verdict::NodeLost { host, seen_from, reason }));
             }
-            finding => self.act(Event::Struck(Verdict::Stuck { report: finding.to_string() })),
+            finding => self.act(Event::Struck(Verdict::Stuck(finding.to_string()))),
         }
     }
 
@@ -321,7 +326,8 @@ impl<'a> Launcher<'a> {
             self.control.send(&Notice::Failed(verdict.clone()));
         }
         if !told.ranks_gone
-            && let State::Serving { verdict, .. } | State::Over { verdict } = self.lifecycle.state()
+            && matches!(self.lifecycle.state(), State::Serving { .. } | State::Over)
+            && let Some(verdict) = self.lifecycle.verdict()
         {
             told.ranks_gone = true;
             self.control.send(&Notice::RanksGone(verdict.clone()));
@@ -344,7 +350,7 @@ impl<'a> Launcher<'a> {
             output.finish(&self.watch, &mut self.control, is_given_up);
         }
         if self.told.is_some() {
-            self.nic.stop();
+            self.nic.host.stop();
         }
         if let Some(why) = self.nic.cross_memory_refusal() {
             // The same words on all nodes: what several say the user is told once.

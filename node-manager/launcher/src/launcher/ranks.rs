@@ -1,10 +1,9 @@
 //! The processes of the ranks: what their ends mean, and signals to them.
 
+use super::Launcher;
 use super::ended::Ended;
-use super::{Launcher, standard};
 use crate::lifecycle::Event;
-use crate::nic::Abort;
-use crate::output;
+use crate::output::{self, standard};
 use crate::signals::Signal;
 use crate::verdict::{Exit, RankName, Verdict};
 use bcs_core::Rank;
@@ -30,7 +29,7 @@ impl Launcher<'_> {
         self.watch.remove(&entry.pidfd);
         let verdict = self.judge(rank, ended.exit());
         // First nobody reads or writes memory by its number any more, then another process may have it.
-        self.nic.rank_exited(rank);
+        self.nic.host.rank_exited(rank);
         ended.reap();
         self.act(Event::Departed(verdict));
     }
@@ -39,12 +38,12 @@ impl Launcher<'_> {
     fn judge(&self, ended: Rank, exit: Exit) -> Verdict {
         // Ranks that wait leave when one aborts or the NIC ends the job, and may be gone before who found it
         // is.
-        match self.nic.finding() {
+        match self.nic.host.finding() {
             // A consequence, for which no rank leaves.
             None | Some(Finding::Unreachable { .. }) => {}
-            Some(finding) => return Verdict::Stuck { report: finding.to_string() },
+            Some(finding) => return Verdict::Stuck(finding.to_string()),
         }
-        if let Some(Abort { rank, code, message }) = self.nic.abort() {
+        if let Some((rank, code, message)) = self.nic.abort() {
             return Verdict::Aborted { rank: self.rank_name(rank), code, message };
         }
         match exit {
@@ -53,7 +52,7 @@ impl Launcher<'_> {
                 if (self.lifecycle.live() > 1 || self.prepared.spans_nodes())
                     && self.nic.is_in_mpi(ended) =>
             {
-                Verdict::NotFinalized { rank: self.rank_name(ended) }
+                Verdict::NotFinalized(self.rank_name(ended))
             }
             Exit::Code(0) => Verdict::Success,
             exit => {

@@ -3,18 +3,20 @@
 //!
 //! The launcher's main thread starts them, since they would die with the thread that did.
 
-use super::{Launcher, RankProcess, standard};
+use super::{Launcher, RankProcess};
 use crate::binding::Groups;
 use crate::control::Notice;
 use crate::environment::{self, Here};
 use crate::input::RankInput;
 use crate::job::Application;
+use crate::output::{is_ready, standard};
 use crate::program::{LIBRARY_NAME, LibraryNeed, Program};
 use crate::spawn::{Plan, Setting, StartError, Started, Step};
 use crate::verdict::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_USAGE, Verdict};
-use crate::watch::{self, Interest, Ready};
+use crate::watch::{Interest, Ready};
 use bcs_core::Rank;
 use bcs_fabric::{Driven, Fabric};
+use rustix::event::PollFlags;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -41,8 +43,8 @@ impl Launcher<'_> {
                 .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
                 .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))
         };
-        let nic_fd = high(self.nic.descriptor())?;
-        let wake_fd = self.nic.wake_descriptor().map(high).transpose()?;
+        let nic_fd = high(self.nic.host.descriptor())?;
+        let wake_fd = self.nic.host.wake_descriptor().map(high).transpose()?;
         let inherited: Vec<_> =
             [Some(&nic_fd), wake_fd.as_ref()].into_iter().flatten().map(AsRawFd::as_raw_fd).collect();
         let on_terminal = [1, 2].into_iter().any(|number| rustix::termios::isatty(standard(number)));
@@ -107,7 +109,7 @@ impl Launcher<'_> {
                 self.watch
                     .add(&pidfd, Ready::Process(local_index), Interest::Read)
                     .map_err(|error| cannot("watch a rank", error))?;
-                if watch::is_ready(&pidfd) {
+                if is_ready(&pidfd, PollFlags::IN) {
                     // It ended before it was watched. So did perhaps one that was: then more likely because
                     // of this one than the other way round.
                     self.early.push(Ready::Process(local_index));
@@ -143,7 +145,7 @@ impl Launcher<'_> {
         let not_started = |message| Verdict::NotStarted { message, status: STATUS_USAGE };
         self.nic.start(network).map_err(not_started)?;
         self.watch
-            .add(self.nic.alarm(), Ready::Alarm, Interest::Read)
+            .add(self.nic.host.alarm(), Ready::Alarm, Interest::Read)
             .map_err(|error| not_started(format!("cannot watch the NIC: {error}")))?;
         Ok(())
     }
@@ -228,9 +230,9 @@ fn plan(program: &Program, application: &Application, variables: &[(OsString, Os
     if program.is_shell_text {
         let shell = c"/bin/sh".to_owned();
         let arguments = [shell.clone(), path].into_iter().chain(arguments).collect();
-        Plan::new(shell, arguments, environment, directory)
+        Plan { path: shell, arguments, environment, directory }
     } else {
         let arguments = std::iter::once(text(&application.program)).chain(arguments).collect();
-        Plan::new(path, arguments, environment, directory)
+        Plan { path, arguments, environment, directory }
     }
 }

@@ -49,7 +49,7 @@ fn rank_that_leaves_without_finalize_fails_though_it_is_the_last_of_its_node() {
     let mut job = launch(&job(vec![application(2, node_rank(), &["leave"])], &[0, 1]));
     job.start();
     let verdict = job.nodes[0].failed();
-    assert!(matches!(&verdict, Verdict::NotFinalized { rank } if rank.host == "n0"), "{verdict:?}");
+    assert!(matches!(&verdict, Verdict::NotFinalized(rank) if rank.host == "n0"), "{verdict:?}");
     job.nodes[0].ranks_gone();
     end(&mut job, 0);
 }

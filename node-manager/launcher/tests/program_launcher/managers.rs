@@ -10,6 +10,7 @@ use program_launcher::launch::{JobNetwork, Launch, Member, Surroundings};
 use program_launcher::verdict::Verdict;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -147,9 +148,9 @@ impl Node {
     }
 
     #[track_caller]
-    pub fn listening(&mut self) -> String {
+    pub fn listening(&mut self) -> SocketAddr {
         self.expect("Listening", |notice| match notice {
-            Notice::Listening(address) => Some(address.clone()),
+            Notice::Listening(address) => Some(*address),
             _ => None,
         })
     }
@@ -270,7 +271,7 @@ pub fn launch_in(job: &Job, surroundings: &Surroundings) -> Launched {
         network: (nodes > 1).then(|| JobNetwork {
             id: 77,
             credential: credential.to_pem(),
-            listen: "127.0.0.1".into(),
+            listen: [127, 0, 0, 1].into(),
             ports: PortRange::ANY,
         }),
     });

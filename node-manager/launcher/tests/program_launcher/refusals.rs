@@ -106,7 +106,7 @@ fn node_that_does_not_answer_is_named() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let members = vec![
         program_launcher::launch::Member { name: host(0), address },
-        program_launcher::launch::Member { name: host(1), address: silent.local_addr().unwrap().to_string() },
+        program_launcher::launch::Member { name: host(1), address: silent.local_addr().unwrap() },
     ];
     job.nodes[0].tell(Command::Roster(members));
     assert_eq!(job.nodes[0].unreachable().0, 1);

@@ -4,14 +4,13 @@
 //! [`LATE_NS`], with fixed ones it lasts to the next slice. At the receiver's limit a message stays with its
 //! sender, until there is room or a receive.
 
-use super::late::Late;
-use super::{Env, Incoming, PointToPointEngine};
+use super::{Env, Incoming, Late, PointToPointEngine, status_of};
 use crate::global::error::GlobalError;
-use crate::matching::message::message_of_words;
+use crate::matching::message_of_words;
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::ring::Words;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, NicMemory};
@@ -83,8 +82,10 @@ impl PointToPointEngine {
         let (node, _) = env.memory.place(message.origin)?;
         // The sender's request is complete when its bytes have been read: it cannot be taken back any more.
         descriptor::forget_request(cell);
-        let transfer = Incoming::new(node, &message, late.receiver, message.send.bytes);
-        self.incoming.insert(late.number, Incoming { pooled: Some((block, late.entry)), ..transfer });
+        let (pooled, to, bytes) =
+            (Some((block, late.entry)), (late.receiver, NO_REQUEST), message.send.bytes);
+        let transfer = Incoming { pooled, message, node, to, address: 0, bytes, granted: 0, moved: 0 };
+        self.incoming.insert(late.number, transfer);
         self.to_grant.push_back(late.number);
         Ok(true)
     }
@@ -94,15 +95,12 @@ impl PointToPointEngine {
     pub(super) fn finish_pooled(&mut self, env: &mut Env<'_, '_>, id: u64) -> Result<(), Corrupt> {
         let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
         let Some((block, entry)) = transfer.pooled else { return Ok(()) };
-        let (destination, request) = (transfer.destination, transfer.destination_request);
-        if request != NO_REQUEST {
-            let delivery = Delivery::InPool(block);
-            env.completer.complete(destination, request, transfer.status, &delivery)?;
+        if transfer.to.1 != NO_REQUEST {
+            env.completer.complete(transfer.to, status_of(&transfer.message), &Delivery::InPool(block))?;
         } else {
             // One that a local slice has matched has left its entry: its receive comes with the pair.
             let matches = &env.memory.header().remote.matches;
-            let is_it =
-                |words: &[u64; CELL_WORDS]| descriptor::is_send(words) && descriptor::number_of(words) == id;
+            let is_it = |words: &Words| descriptor::is_send(words) && descriptor::number_of(words) == id;
             if matches.find(env.memory, is_it)?.is_some() {
                 return Ok(());
             }

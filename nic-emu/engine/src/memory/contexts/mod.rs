@@ -10,9 +10,9 @@
 //!                      0x8000_0000 ..            for members on one node: every node has them all
 //! ```
 //!
-//! A slot is a row of the table of groups and a pair of cells in global memory. Slots belong to nodes in
-//! turn, and come back: the last collective of a communicator is its leave (`MPI_Comm_free`, `is_leave`),
-//! which the NIC completes when all members are there, and which its lead then tells the slot's node.
+//! A slot is a row of the table of groups. Slots belong to nodes in turn, and come back: the last collective
+//! of a communicator is its leave (`MPI_Comm_free`, `is_leave`), which the NIC completes when all members are
+//! there, and which its lead then tells the slot's node.
 //!
 //! Invariants: two communicators that live at the same time have different slots; two in a job never have the
 //! same number. So what is late of one is never taken for another's. A slot whose generations are used up is

@@ -77,7 +77,7 @@ pub fn give_back(memory: &NicMemory, context: u32) -> bool {
     state.compare_exchange(used, free, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
-/// Whether a context has a slot: a row of the table of groups, and cells.
+/// Whether a context has a slot: a row of the table of groups.
 pub fn has_slot(memory: &NicMemory, context: u32) -> bool {
     memory.node().1 > 1 && context < HERE
 }

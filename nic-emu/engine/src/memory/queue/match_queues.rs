@@ -32,6 +32,14 @@ pub struct MatchQueues {
 
 const _: () = assert!(size_of::<MatchQueues>() == 64);
 
+impl MatchQueues {
+    /// Whether no receive waits for a message, and no message for a receive.
+    #[inline]
+    pub fn are_empty(&self) -> bool {
+        self.oldest[0].get() == 0 && self.others.is_empty() && self.messages.is_empty()
+    }
+}
+
 /// Classes of envelopes (`super::chains`).
 pub(super) const CLASSES: usize = 4;
 

@@ -15,13 +15,13 @@
 //!
 //! Invariant: only the holder of the run token adds a breach.
 
-use crate::global::groups;
 use crate::matching::called::{ANY_SIGNATURE, operation};
 use crate::memory::abort;
 use crate::memory::breaches::BREACHES;
 use crate::memory::contexts;
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
+use crate::memory::groups;
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::members;
 use crate::memory::pool::{NONE, Walk};
@@ -29,7 +29,7 @@ use crate::memory::request::SlotState;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
-use crate::threads::collective_list::CollectiveList;
+use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 
 /// Notes that a communicator is broken, and fails its collectives. The caller holds the run token.
@@ -37,12 +37,8 @@ use crate::threads::completer::Completer;
 /// # Errors
 /// [`Corrupt`] when the list of collectives is.
 #[cold]
-pub fn break_context(
-    memory: &NicMemory,
-    completer: &mut Completer<'_>,
-    context: u32,
-    report: &str,
-) -> Result<(), Corrupt> {
+pub fn break_context(completer: &mut Completer<'_>, context: u32, report: &str) -> Result<(), Corrupt> {
+    let memory = completer.memory;
     let breaches = memory.breaches();
     if breaches.find(context).is_some() {
         return Ok(());
@@ -56,7 +52,6 @@ pub fn break_context(
         return Ok(());
     };
     forget_reached(memory, context)?;
-    let list = CollectiveList::new(memory);
     let (mut left, mut members) = (0, 0);
     for index in 0..INSTANCES as u32 {
         let instance = memory.instance(index)?;
@@ -65,7 +60,7 @@ pub fn break_context(
             [InstanceState::Free as u32, InstanceState::Released as u32].contains(&instance.state.get());
         if instance.context.get() == context && !is_over {
             (left, members) = (instance.left.get().max(left), instance.expected.get());
-            fail(memory, &list, completer, index, instance, breach)?;
+            fail(completer, index, instance, breach)?;
         }
     }
     for _ in 0..left {
@@ -96,14 +91,8 @@ fn forget_reached(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
 }
 
 /// Fails a collective for those of its members that have reached it and that were not let go.
-fn fail(
-    memory: &NicMemory,
-    list: &CollectiveList<'_>,
-    completer: &mut Completer<'_>,
-    index: u32,
-    instance: &Instance,
-    breach: u32,
-) -> Result<(), Corrupt> {
+fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: u32) -> Result<(), Corrupt> {
+    let memory = completer.memory;
     if instance.arrived.get() != instance.expected.get() {
         let gathering = &memory.control().gathering;
         gathering.set(gathering.get().wrapping_sub(1));
@@ -121,17 +110,17 @@ fn fail(
             tell_of_one_left(memory, instance.context.get(), instance.expected.get(), is_fatal, breach)?;
         }
         if member.arrived.get() == 1 && member.request.get() != NO_REQUEST {
-            completer.refer(member.local_index.get(), member.request.get(), breach, SlotState::Refused)?;
+            completer.refer((member.local_index.get(), member.request.get()), breach, SlotState::Refused)?;
         }
     }
     if instance.readers.get() == 0 {
-        return list.hand_back(index, instance);
+        return collective_list::hand_back(memory, index, instance);
     }
     // Some read what the root has given: those that never will depart here.
     instance.state.set(InstanceState::Released as u32);
     for _ in 0..unserved {
         if departure::is_last(instance) {
-            return list.hand_back(index, instance);
+            return collective_list::hand_back(memory, index, instance);
         }
     }
     Ok(())
@@ -143,12 +132,12 @@ fn fail(
 /// [`Corrupt`] when its descriptor names what cannot be.
 #[cold]
 pub(crate) fn refuse(
-    memory: &NicMemory,
     completer: &mut Completer<'_>,
     local_index: u32,
     descriptor: &CollectiveDescriptor,
     breach: u32,
 ) -> Result<(), Corrupt> {
+    let memory = completer.memory;
     if let Payload::Slab(slab) = descriptor.payload {
         memory.rank(local_index)?.returned.give_back(slab, SLAB_BYTES as u64);
     }
@@ -158,7 +147,7 @@ pub(crate) fn refuse(
     }
     match descriptor.request {
         NO_REQUEST => Ok(()),
-        request => completer.refer(local_index, request, breach, SlotState::Refused),
+        request => completer.refer((local_index, request), breach, SlotState::Refused),
     }
 }
 

@@ -9,34 +9,21 @@ use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, T
 use crate::threads::collective_list::COMMON_INSTANCES;
 use bcs_core::ByteCount;
 use mds::Primitive;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 /// Who waits for what, as people read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HangReport {
-    state: JobState,
-}
+pub struct HangReport(pub JobState);
 
 impl HangReport {
-    /// The report of a job's state.
-    pub fn new(state: JobState) -> Self {
-        Self { state }
-    }
-
-    /// What it is about.
-    pub fn state(&self) -> &JobState {
-        &self.state
-    }
-
     /// Tells of ranks whose pools have no room for what others send them.
     fn tell_full_receivers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut senders = BTreeMap::<u32, Vec<&RankState>>::new();
-        for rank in self.state.ranks.iter().filter(|rank| rank.waits_in_mpi() && rank.waits_for.sends) {
+        for rank in self.0.ranks.iter().filter(|rank| rank.waits_in_mpi() && rank.waits_for.sends) {
             senders.entry(rank.waits_for.peer_in_job).or_default().push(rank);
         }
-        for receiver in self.state.ranks.iter() {
+        for receiver in self.0.ranks.iter() {
             let Some(senders) = senders.get(&receiver.rank) else { continue };
             let Unreceived { bytes, room_bytes, limit_bytes } = receiver.unreceived;
             let too_long = room_bytes.saturating_add(1)..=BUFFERED_BYTES as u64;
@@ -62,7 +49,7 @@ impl HangReport {
     /// Ranks that wait for each other in a circle, each for the next: of several circles the one with the
     /// lowest rank, from that on. Looks at every rank once.
     pub fn cycle(&self) -> Option<Vec<u32>> {
-        let waiting = self.state.ranks.iter().filter(|rank| rank.waits_in_mpi());
+        let waiting = self.0.ranks.iter().filter(|rank| rank.waits_in_mpi());
         let next: HashMap<u32, u32> = waiting
             .map(|rank| (rank, rank.waits_for.peer_in_job))
             // A root waits for the others, and not for itself.
@@ -81,9 +68,8 @@ impl HangReport {
             // A path ends where nobody waits, where an earlier one has been, or in a circle.
             let Some(begin) = path.iter().position(|rank| *rank == at) else { continue };
             let mut cycle = path.split_off(begin);
-            let lowest =
-                cycle.iter().enumerate().min_by_key(|(_, rank)| **rank).map_or(0, |(place, _)| place);
-            cycle.rotate_left(lowest);
+            let lowest = (0..cycle.len()).min_by_key(|&place| cycle[place]);
+            cycle.rotate_left(lowest.unwrap_or_default());
             if found.as_ref().is_none_or(|other| cycle[0] < other[0]) {
                 found = Some(cycle);
             }
@@ -93,7 +79,7 @@ impl HangReport {
 }
 
 /// What a rank, or several, are doing.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 enum Doing {
     Is(&'static str),
     Waits(String),
@@ -161,16 +147,6 @@ fn lacking(room: Room) -> Option<String> {
     })
 }
 
-/// The pools of which all is in use.
-fn full_pools(full: Full) -> Vec<String> {
-    let pools = [
-        (full.instances, format!("{COMMON_INSTANCES} collectives that members have still to come to")),
-        (full.transfers, format!("{TRANSFERS} messages from memory to memory")),
-        (full.entries, format!("{MESSAGE_ENTRIES} messages and receives that wait for each other")),
-    ];
-    pools.into_iter().filter(|(is_full, _)| *is_full).map(|(_, pool)| pool).collect()
-}
-
 impl RankState {
     fn doing(&self, together: bool) -> Doing {
         match self.phase {
@@ -185,18 +161,12 @@ impl RankState {
 
 /// Ranks that do the same, in one group each: the smallest group, where the odd one out is, first.
 fn groups(ranks: &[RankState], together: bool) -> Vec<(Doing, Vec<u32>)> {
-    let (mut groups, mut places) = (Vec::<(Doing, Vec<u32>)>::new(), HashMap::<Doing, usize>::new());
+    let mut groups = HashMap::<Doing, Vec<u32>>::new();
     for rank in ranks {
-        let doing = rank.doing(together);
-        match places.entry(doing.clone()) {
-            Entry::Occupied(place) => groups[*place.get()].1.push(rank.rank),
-            Entry::Vacant(place) => {
-                place.insert(groups.len());
-                groups.push((doing, vec![rank.rank]));
-            }
-        }
+        groups.entry(rank.doing(together)).or_default().push(rank.rank);
     }
-    groups.sort_by_key(|(_, ranks)| ranks.len());
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, ranks)| (ranks.len(), ranks[0]));
     groups
 }
 
@@ -205,9 +175,9 @@ const MOST_LINES: usize = 32;
 
 impl fmt::Display for HangReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = groups(&self.state.ranks, false);
+        let mut lines = groups(&self.0.ranks, false);
         if lines.len() > MOST_LINES {
-            lines = groups(&self.state.ranks, true);
+            lines = groups(&self.0.ranks, true);
         }
         for (doing, ranks) in lines.iter().take(MOST_LINES) {
             let (noun, ending) = if ranks.len() == 1 { ("rank", "s") } else { ("ranks", "") };
@@ -223,29 +193,34 @@ impl fmt::Display for HangReport {
             writeln!(f, "  and {more} ranks more, each in a call of its own")?;
         }
         if let Some(cycle) = self.cycle() {
-            let path: Vec<String> =
-                cycle.iter().take(MOST_LINES).chain(&cycle[..1]).map(u32::to_string).collect();
-            let (last, path) =
-                path.split_last().map_or(("", &path[..]), |(last, path)| (last.as_str(), path));
+            let path: Vec<String> = cycle.iter().take(MOST_LINES).map(u32::to_string).collect();
             let gap = if cycle.len() > MOST_LINES { "... -> " } else { "" };
+            let (path, first) = (path.join(" -> "), cycle[0]);
             match cycle[..] {
                 [alone] => writeln!(f, "  rank {alone} waits for itself")?,
-                _ => writeln!(f, "  cycle: {} -> {gap}{last} (each waits for the next)", path.join(" -> "))?,
+                _ => writeln!(f, "  cycle: {path} -> {gap}{first} (each waits for the next)")?,
             }
         }
-        if self.state.unexpected > 0 || self.state.posted > 0 {
+        if self.0.unexpected > 0 || self.0.posted > 0 {
             writeln!(
                 f,
                 "  pending: {} without a message, {} without a receive",
-                counted(self.state.posted.into(), "receive"),
-                counted(self.state.unexpected.into(), "message")
+                counted(self.0.posted.into(), "receive"),
+                counted(self.0.unexpected.into(), "message")
             )?;
         }
-        for pool in full_pools(self.state.full) {
-            writeln!(f, "  no room: a node holds no more than {pool}")?;
+        let Full { instances, transfers, entries } = self.0.full;
+        for (is_full, most, what) in [
+            (instances, COMMON_INSTANCES, "collectives that members have still to come to"),
+            (transfers, TRANSFERS, "messages from memory to memory"),
+            (entries, MESSAGE_ENTRIES, "messages and receives that wait for each other"),
+        ] {
+            if is_full {
+                writeln!(f, "  no room: a node holds no more than {most} {what}")?;
+            }
         }
         self.tell_full_receivers(f)?;
-        write!(f, "  at slice {}", self.state.slice)
+        write!(f, "  at slice {}", self.0.slice)
     }
 }
 
@@ -283,26 +258,31 @@ mod tests {
     }
 
     fn report(ranks: Vec<RankState>) -> HangReport {
-        HangReport::new(JobState { ranks, slice: 12, posted: 1, ..JobState::default() })
+        HangReport(JobState { ranks, slice: 12, posted: 1, ..JobState::default() })
+    }
+
+    fn assert_says(report: &HangReport, expected: &[&str], absent: &[&str]) {
+        let text = report.to_string();
+        expected.iter().for_each(|line| assert!(text.contains(line), "{line} is not in:\n{text}"));
+        absent.iter().for_each(|line| assert!(!text.contains(line), "{line} is in:\n{text}"));
     }
 
     #[test]
     fn a_cycle_of_receives_is_named() {
         let report = report((0..3).map(|i| rank(i, Primitive::Recv, (i + 1) % 3, 7)).collect());
         assert_eq!(report.cycle(), Some(vec![0, 1, 2]));
-        let text = report.to_string();
-        assert!(text.contains("rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD"), "{text}");
-        assert!(text.contains("cycle: 0 -> 1 -> 2 -> 0"), "{text}");
+        let first = "rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD";
+        assert_says(&report, &[first, "cycle: 0 -> 1 -> 2 -> 0"], &[]);
     }
 
     #[test]
     fn who_waits_for_itself_is_told_so_and_a_root_does_not() {
-        let text = report(vec![rank(0, Primitive::Recv, 0, 7), rank(1, Primitive::Barrier, NOBODY, 0)]);
-        assert!(text.to_string().contains("\n  rank 0 waits for itself\n"), "{text}");
+        let alone = report(vec![rank(0, Primitive::Recv, 0, 7), rank(1, Primitive::Barrier, NOBODY, 0)]);
+        assert_says(&alone, &["\n  rank 0 waits for itself\n"], &[]);
         for call in [Primitive::Reduce, Primitive::Ibcast, Primitive::GatherInit] {
-            let text = report((0..2).map(|i| rank(i, call, 0, 0)).collect()).to_string();
+            let report = report((0..2).map(|i| rank(i, call, 0, 0)).collect());
             let line = format!("  ranks 0, 1: wait in {}, root 0, 8 bytes, MPI_COMM_WORLD\n", call.name());
-            assert!(text.contains(&line) && !text.contains("itself") && !text.contains("cycle"), "{text}");
+            assert_says(&report, &[&line], &["itself", "cycle"]);
         }
     }
 
@@ -311,13 +291,14 @@ mod tests {
         let mut sender = rank(0, Primitive::Send, 1, 7);
         sender.waits_for.sends = true;
         let mut receiver = rank(1, Primitive::Barrier, NOBODY, 0);
-        assert!(!report(vec![sender, receiver]).to_string().contains("no room"), "there is room");
+        // There is room.
+        assert_says(&report(vec![sender, receiver]), &[], &["no room"]);
         receiver.unreceived = Unreceived { bytes: 1 << 20, room_bytes: 0, limit_bytes: 1 << 20 };
-        let text = report(vec![sender, receiver]).to_string();
         let expected = "no room: rank 1 has not received 1MiB of messages, of at most 1MiB (--unexpected-limit); rank 0 waits until";
-        assert!(text.contains(expected), "{text}");
+        assert_says(&report(vec![sender, receiver]), &[expected], &[]);
+        // It would wait anyway.
         sender.waits_for.bytes = BUFFERED_BYTES as u64 + 1;
-        assert!(!report(vec![sender, receiver]).to_string().contains("no room"), "it would wait anyway");
+        assert_says(&report(vec![sender, receiver]), &[], &["no room"]);
     }
 
     #[test]
@@ -325,35 +306,30 @@ mod tests {
         let mut single = rank(0, Primitive::Recv, 1, 7);
         single.waits_for.bytes = 1;
         let busy = |rank| RankState { rank, activity: Activity::Computing, ..single };
-        let mut state = report(vec![single, busy(1)]).state().clone();
-        let text = HangReport::new(state.clone()).to_string();
-        for line in [
+        let mut report = report(vec![single, busy(1)]);
+        let lines = [
             "  rank 0: waits in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
             "  rank 1: computes\n",
             "  pending: 1 receive without a message, 0 messages without a receive\n",
-        ] {
-            assert!(text.contains(line), "{text}");
-        }
-        state.ranks = vec![single, RankState { rank: 3, ..single }, busy(1), busy(2)];
-        (state.posted, state.unexpected) = (2, 1);
-        let text = HangReport::new(state).to_string();
-        for line in [
+        ];
+        assert_says(&report, &lines, &[]);
+        report.0.ranks = vec![single, RankState { rank: 3, ..single }, busy(1), busy(2)];
+        (report.0.posted, report.0.unexpected) = (2, 1);
+        let lines = [
             "  ranks 0, 3: wait in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
             "  ranks 1, 2: compute\n",
             "  pending: 2 receives without a message, 1 message without a receive\n",
-        ] {
-            assert!(text.contains(line), "{text}");
-        }
+        ];
+        assert_says(&report, &lines, &[]);
     }
 
     #[test]
     fn the_odd_one_out_stands_first_and_the_others_are_one_line() {
         let mut ranks: Vec<_> = [0, 2, 3].map(|i| rank(i, Primitive::Barrier, NOBODY, 0)).into();
         ranks.push(rank(1, Primitive::Recv, 0, 7));
-        let text = report(ranks).to_string();
-        let first = text.lines().next().unwrap();
-        assert!(first.contains("rank 1: waits in MPI_Recv from 0"), "{text}");
-        assert!(text.contains("ranks 0, 2, 3: wait in MPI_Barrier, MPI_COMM_WORLD"), "{text}");
+        let report = report(ranks);
+        assert!(report.to_string().starts_with("  rank 1: waits in MPI_Recv from 0"), "{report}");
+        assert_says(&report, &["ranks 0, 2, 3: wait in MPI_Barrier, MPI_COMM_WORLD"], &[]);
     }
 
     #[test]
@@ -361,11 +337,8 @@ mod tests {
         let mut odd = rank(3, Primitive::Recv, 0, 7);
         odd.waits_for.context = 18;
         odd.waits_for.peer_in_job = 2;
-        let text = report(vec![odd]).to_string();
-        assert!(
-            text.contains("waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18"),
-            "{text}"
-        );
+        let line = "waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18";
+        assert_says(&report(vec![odd]), &[line], &[]);
     }
 
     #[test]
@@ -384,15 +357,13 @@ mod tests {
     fn a_rank_that_waits_for_room_says_in_which_call_and_for_what_room() {
         let mut root = rank(0, Primitive::Bcast, NOBODY, 0);
         root.waits_for.room = Room::Slab;
-        let mut state = report(vec![root]).state().clone();
-        state.full.instances = true;
-        let text = HangReport::new(state).to_string();
-        for line in [
+        let mut report = report(vec![root]);
+        report.0.full.instances = true;
+        let lines = [
             "  rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: its 256 slabs hold what others have not taken\n",
             "  no room: a node holds no more than 2048 collectives that members have still to come to\n",
-        ] {
-            assert!(text.contains(line), "{text}");
-        }
+        ];
+        assert_says(&report, &lines, &[]);
     }
 
     #[test]
@@ -416,10 +387,10 @@ mod tests {
     fn states_that_cannot_be_are_merged_and_read_all_the_same() {
         let most = u32::MAX;
         let ranks = vec![rank(most, Primitive::Recv, most, -1), rank(most, Primitive::Send, 0, 0)];
-        let mut state = report(ranks).state().clone();
+        let mut state = report(ranks).0;
         (state.posted, state.unexpected, state.global.sent) = (most, most, u64::MAX);
         let whole = merge(&[state.clone(), state]);
         assert_eq!((whole.posted, whole.unexpected, whole.ranks.len()), (most, most, 4));
-        assert!(HangReport::new(whole).to_string().contains("4294967295"));
+        assert!(HangReport(whole).to_string().contains("4294967295"));
     }
 }

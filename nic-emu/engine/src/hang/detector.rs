@@ -25,8 +25,7 @@ pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// 2. What a node tells the others of its messages and collectives, it tells in records, which it counts when
 ///    it sends them and when it takes them. All nodes together have sent at `T` what they had sent before
 ///    both their states, and so with taken (by 1): the sums are those of the second round. They are equal, so
-///    no record was in flight at `T`. Chunks of collectives are no records; but a collective whose bytes have
-///    not all come is under way on its nodes.
+///    no record was in flight at `T`.
 /// 3. What is left are microstrobes, reports and bells. None of them makes something happen that no node
 ///    wants; and at `T` nobody had anything to send, to match, to grant or to start: a node that has wants a
 ///    slice, and is not quiet.
@@ -43,7 +42,7 @@ pub fn is_deadlock(first: &[JobState], second: &[JobState]) -> Option<HangReport
             .zip(second)
             .all(|(before, after)| after.is_as_before(before, after.global.runs_idle_slices, WHOLE_LOOK));
     let job = merge(second);
-    (is_still && job.global.sent == job.global.taken && job.is_quiet()).then(|| HangReport::new(job))
+    (is_still && job.global.sent == job.global.taken && job.is_quiet()).then_some(HangReport(job))
 }
 
 /// A rank counts its looks as they end, so of two that ended since one began since.
@@ -60,11 +59,6 @@ pub struct HangDetector {
 const LOOKS: u32 = 3;
 
 impl HangDetector {
-    /// A detector that has not looked yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Looks; answers the report if it is a deadlock. For one node of several it answers when all its ranks
     /// wait and nothing of it is under way: blocked *here*, which is no deadlock as long as another node goes
     /// on. A node on which no rank is left never answers.
@@ -79,6 +73,6 @@ impl HangDetector {
         }
         self.quiet = Some(state.clone());
         self.looks += 1;
-        (self.looks >= LOOKS).then(|| HangReport::new(state))
+        (self.looks >= LOOKS).then_some(HangReport(state))
     }
 }

@@ -1,7 +1,7 @@
 //! What the ranks of a node do, and what its NIC has pending: read from NIC memory, and from several nodes
 //! put together.
 
-use crate::memory::pool::NONE;
+use crate::memory::pool::Walk;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
 use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::{Ordering, fence};
@@ -43,12 +43,8 @@ pub struct Unreceived {
 }
 
 impl RankState {
-    fn is_in_mpi(&self) -> bool {
-        self.phase == Phase::Attached
-    }
-
     pub(super) fn waits_in_mpi(&self) -> bool {
-        self.is_in_mpi() && self.activity != Activity::Computing
+        self.phase == Phase::Attached && self.activity != Activity::Computing
     }
 }
 
@@ -86,17 +82,6 @@ pub struct Full {
     pub transfers: bool,
     /// Of messages without a receive, and receives without a message.
     pub entries: bool,
-}
-
-impl Full {
-    fn read(memory: &NicMemory) -> Self {
-        let pools = &memory.header().pools;
-        Self {
-            instances: pools.instances.used() as usize >= COMMON_INSTANCES,
-            transfers: pools.transfers.used() as usize >= TRANSFERS,
-            entries: memory.control().entries.used() as usize >= MESSAGE_ENTRIES,
-        }
-    }
 }
 
 /// How far a node is in the global slices (`crate::global`).
@@ -148,7 +133,11 @@ impl JobState {
             unexpected: waiting(memory, |block| UnexpectedMessages::of(memory, block).count()),
             unscheduled: unscheduled(memory),
             in_vain: header.slice.in_vain.get(),
-            full: Full::read(memory),
+            full: Full {
+                instances: header.pools.instances.used() as usize >= COMMON_INSTANCES,
+                transfers: header.pools.transfers.used() as usize >= TRANSFERS,
+                entries: memory.control().entries.used() as usize >= MESSAGE_ENTRIES,
+            },
             room_news,
             under_way: global_under_way || transfers_move(memory) || !header.slice.held.is_empty(),
             global,
@@ -205,7 +194,6 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
     let left = remote.outbound.get() != 0
         || !remote.matches.is_empty()
         || remote.arrived.get() != remote.published.get()
-        || remote.handed_back.load(Ordering::Relaxed) != remote.freed.get()
         || memory.header().room.came() != memory.header().room.driver_saw.get();
     fence(Ordering::Acquire);
     let under_way = left || rest == 0 || remote.rest.get() != rest;
@@ -229,15 +217,13 @@ fn waiting(memory: &NicMemory, count: impl Fn(&RankBlock) -> u32) -> u32 {
 }
 
 fn transfers_move(memory: &NicMemory) -> bool {
-    let mut at = memory.header().pools.active_transfers[0].get();
-    let mut seen = 0;
-    while at != NONE && seen <= TRANSFERS {
-        let Ok(transfer) = memory.transfer(at - 1) else { return true };
+    let mut walk = Walk::new(memory.header().pools.active_transfers[0].get(), TRANSFERS);
+    while let Ok(Some(index)) = walk.next_entry() {
+        let Ok(transfer) = memory.transfer(index) else { return true };
         if transfer.finished.load(Ordering::Acquire) == MOVING {
             return true;
         }
-        at = transfer.next.get();
-        seen += 1;
+        walk.follow(transfer.next.get());
     }
     false
 }
@@ -245,34 +231,28 @@ fn transfers_move(memory: &NicMemory) -> bool {
 /// One state of a job from those of its nodes, whatever these say: launchers run as the job's user. Its slice
 /// is the global one, where there are several.
 pub fn merge(states: &[JobState]) -> JobState {
-    let mut ranks: Vec<RankState> = states.iter().flat_map(|state| state.ranks.iter().copied()).collect();
-    ranks.sort_by_key(|rank| rank.rank);
-    let sum = |of: fn(&JobState) -> u64| states.iter().fold(0_u64, |sum, state| sum.wrapping_add(of(state)));
-    let any = |of: fn(&JobState) -> bool| states.iter().any(of);
-    let global = GlobalState {
-        slice: states.iter().map(|state| state.global.slice).max().unwrap_or_default(),
-        sent: sum(|state| state.global.sent),
-        taken: sum(|state| state.global.taken),
-        moves: sum(|state| state.global.moves),
-        runs_idle_slices: any(|state| state.global.runs_idle_slices),
-    };
-    JobState {
-        ranks,
-        slice: match states {
-            [one] => one.slice,
-            _ => global.slice,
-        },
-        posted: states.iter().fold(0, |sum, state| sum.saturating_add(state.posted)),
-        unexpected: states.iter().fold(0, |sum, state| sum.saturating_add(state.unexpected)),
-        under_way: any(|state| state.under_way),
-        unscheduled: states.iter().find_map(|state| state.unscheduled),
-        in_vain: sum(|state| state.in_vain.into()) as u32,
-        full: Full {
-            instances: any(|state| state.full.instances),
-            transfers: any(|state| state.full.transfers),
-            entries: any(|state| state.full.entries),
-        },
-        room_news: sum(|state| state.room_news.into()) as u32,
-        global,
+    let mut job = JobState::default();
+    for state in states {
+        job.ranks.extend(&state.ranks);
+        job.posted = job.posted.saturating_add(state.posted);
+        job.unexpected = job.unexpected.saturating_add(state.unexpected);
+        job.under_way |= state.under_way;
+        job.unscheduled = job.unscheduled.or(state.unscheduled);
+        job.in_vain = job.in_vain.wrapping_add(state.in_vain);
+        job.full.instances |= state.full.instances;
+        job.full.transfers |= state.full.transfers;
+        job.full.entries |= state.full.entries;
+        job.room_news = job.room_news.wrapping_add(state.room_news);
+        job.global.slice = job.global.slice.max(state.global.slice);
+        job.global.sent = job.global.sent.wrapping_add(state.global.sent);
+        job.global.taken = job.global.taken.wrapping_add(state.global.taken);
+        job.global.moves = job.global.moves.wrapping_add(state.global.moves);
+        job.global.runs_idle_slices |= state.global.runs_idle_slices;
     }
+    job.ranks.sort_by_key(|rank| rank.rank);
+    job.slice = match states {
+        [one] => one.slice,
+        _ => job.global.slice,
+    };
+    job
 }

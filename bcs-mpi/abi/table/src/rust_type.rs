@@ -1,0 +1,57 @@
+//! The types of C parameters in Rust.
+
+use crate::table::Tables;
+
+/// The type of a parameter as it is passed: arrays and functions are addresses.
+#[must_use]
+pub fn rust_type(tables: &Tables, parameter: &str) -> String {
+    let (constant, rest) = match parameter.strip_prefix("const ") {
+        Some(rest) => ("*const ", rest),
+        None => ("*mut ", parameter),
+    };
+    let (base, name) = rest.split_once(' ').unwrap_or((rest, ""));
+    if tables.callbacks.iter().any(|callback| callback.name == base) {
+        return if predefined_by_number(tables, base) { "usize".into() } else { format!("Option<{base}>") };
+    }
+    let base = match base {
+        "int" | "char" | "void" => format!("c_{base}"),
+        "double" => "f64".into(),
+        other => other.into(),
+    };
+    let base = if name.ends_with("[3]") { format!("[{base}; 3]") } else { base };
+    let depth = name.matches('*').count() + name.matches("[]").count();
+    match depth {
+        0 => base,
+        _ => "*mut ".repeat(depth - 1) + constant + &base,
+    }
+}
+
+/// Whether there are predefined functions of the type of a callback: they are numbers, which no function of
+/// Rust may be.
+pub(crate) fn predefined_by_number(tables: &Tables, callback: &str) -> bool {
+    tables.sections.iter().any(|section| section.c_type.strip_suffix(" *") == Some(callback))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_the_types_that_they_are_passed_as() {
+        let tables = Tables::read().expect("the tables");
+        for (c, rust) in [
+            ("int count", "c_int"),
+            ("const void *buf", "*const c_void"),
+            ("MPI_Request array_of_requests[]", "*mut MPI_Request"),
+            ("const int dims[]", "*const c_int"),
+            ("int ranges[][3]", "*mut [c_int; 3]"),
+            ("char ***argv", "*mut *mut *mut c_char"),
+            ("char *argv[]", "*mut *mut c_char"),
+            ("MPI_User_function *user_fn", "Option<MPI_User_function>"),
+            ("MPI_Copy_function *copy_fn", "usize"),
+            ("...", "..."),
+        ] {
+            assert_eq!(rust_type(&tables, c), rust);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Claiming: a rank that waits for a message of one source on its node takes it out of the sender's ring
+//! itself ([`crate::memory::claims`]). So a message costs the line that it lies in, and the two of its
+//! payload if it has one: no request, no slice, and no word from whoever runs one.
+//!
+//! Messages are taken in MPI's order: only where no receive of this rank is under way and no message waits
+//! for one, and only the first message of the source that nobody has taken. Where that is not so, or the
+//! message is of a kind that its sender waits for, the receive is posted.
+
+use super::error::PortError;
+use super::posting::copy_small;
+use super::rank_port::Port;
+use crate::matching::Envelope;
+use crate::memory::claims::CLAIMED_SENDERS;
+use crate::memory::descriptor::{
+    ANY_SOURCE, Check, Length, NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_send,
+};
+use crate::memory::doorbell::{Heads, RingKind};
+use crate::memory::ring::Ring;
+use crate::memory::{NicMemory, SEND_RING};
+use crate::port::Outcome;
+
+/// A message in a sender's ring.
+struct Found {
+    sender: u32,
+    /// Its place in the ring, as doorbells count.
+    place: u32,
+    label: u64,
+    send: SendDescriptor,
+}
+
+impl Port {
+    /// Receives a message from the rank of the job `peer` that has come, or comes while this rank polls. None
+    /// when it is to be received by posting a receive.
+    ///
+    /// # Safety
+    /// `data` must be writable for `room` bytes.
+    ///
+    /// # Errors
+    /// The NIC fails, or the job ends.
+    #[inline]
+    pub unsafe fn claim_message(
+        &mut self,
+        envelope: &Envelope,
+        peer: u32,
+        (data, room): (*mut u8, usize),
+        may_poll: bool,
+    ) -> Result<Option<Outcome>, PortError> {
+        if envelope.source == ANY_SOURCE || !self.pacing.lets_ranks_claim() || !self.outstanding.is_empty() {
+            return Ok(None);
+        }
+        let Some(sender) = self.memory.local_index(peer)? else { return Ok(None) };
+        if sender as usize >= CLAIMED_SENDERS {
+            return Ok(None);
+        }
+        let most = if may_poll { self.waiting.polls + self.waiting.claims } else { 0 };
+        let mut looks = 0;
+        let found = loop {
+            match self.first_message(sender)? {
+                Some(found) => break found,
+                None if looks == most || !self.is_first_in_order() => return Ok(None),
+                None if looks < self.waiting.polls => {
+                    self.ahead.fetch_line();
+                    std::hint::spin_loop();
+                }
+                None => rustix::thread::sched_yield(),
+            }
+            looks += 1;
+        };
+        let SendDescriptor { context, source, tag, bytes, .. } = found.send;
+        if !envelope.takes(&Envelope { context, source, tag })
+            || bytes > room as u64
+            || !is_for_taking(&found.send)
+            || !self.is_first_in_order()
+            || !self.claim(&found)?
+        {
+            return Ok(None);
+        }
+        let length = Length::new(bytes, found.send.signature);
+        match found.send.payload {
+            // SAFETY: the message is no longer than the room, which the caller vouches for; what is inline is
+            // no longer than the payload, which was looked at.
+            Payload::Inline(inline) => unsafe { copy_small(inline.as_ptr(), data, bytes as usize) },
+            Payload::Slab(first) => {
+                let mut copied = 0;
+                // SAFETY: as above.
+                while !unsafe { self.copy_run(sender, first, bytes, Some((data, bytes)), &mut copied)? } {
+                    rustix::thread::sched_yield();
+                    if self.memory.header().abort.is_said() {
+                        return Err(PortError::Aborted);
+                    }
+                }
+            }
+            Payload::Memory(_) | Payload::Pooled(_) => return Ok(None),
+        }
+        Ok(Some(Outcome { source, tag, length, cancelled: false }))
+    }
+
+    /// The first message of a rank for this one that nobody has taken.
+    #[inline]
+    fn first_message(&mut self, sender: u32) -> Result<Option<Found>, PortError> {
+        let taken = self.memory.taken()[sender as usize].read().get(RingKind::Send);
+        let (block, own) = (self.memory.rank(sender)?, self.memory.job_rank(self.local_index));
+        let claimed = self.block().claims.claimed(sender);
+        let ring = Ring::new(&block.send);
+        let seen = &mut self.seen[sender as usize];
+        if Heads::distance(taken, *seen) > SEND_RING as u32 {
+            *seen = taken;
+        }
+        // No ring has more entries than cells.
+        for _ in 0..SEND_RING {
+            let (place, cell) = (*seen, ring.cell(*seen));
+            let label = cell.label();
+            if Heads::of_label(label) != Heads::after(place) {
+                return Ok(None);
+            }
+            let words = cell.read();
+            if label > claimed && is_send(&words) && words[3] as u32 == own {
+                let Some(PointToPoint::Send(send)) = PointToPoint::decode(&words) else { return Ok(None) };
+                return Ok(Some(Found { sender, place, label, send }));
+            }
+            *seen = Heads::after(place);
+        }
+        Ok(None)
+    }
+
+    /// Whether no receive of this rank is under way, and no message waits for one. Asked after the message
+    /// was found: what was taken out of the ring before it waits, or has been received.
+    #[inline]
+    fn is_first_in_order(&self) -> bool {
+        let taken = self.memory.taken()[self.local_index as usize].read();
+        self.heads.ahead_of(taken, RingKind::Receive) == 0 && self.block().queues.are_empty()
+    }
+
+    /// Claims a message. False when a slice has taken it.
+    #[inline]
+    fn claim(&self, found: &Found) -> Result<bool, PortError> {
+        let Found { sender, place, label, .. } = *found;
+        let claims = &self.block().claims;
+        let before = claims.claimed(sender);
+        claims.claim(sender, label);
+        if self.memory.token().is_free() && is_in_ring(&self.memory, sender, place) {
+            return Ok(true);
+        }
+        // Somebody runs a slice, or has done so since.
+        self.as_processor(|memory| {
+            let holds = is_in_ring(memory, sender, place) || claims.was_passed_over(sender, label);
+            if !holds {
+                claims.retract(sender, before);
+            }
+            holds
+        })
+    }
+}
+
+/// Whether nobody waits for the end of this send, no call is compared, and the bytes are in NIC memory.
+#[inline]
+fn is_for_taking(send: &SendDescriptor) -> bool {
+    let is_buffered = match send.payload {
+        Payload::Inline(inline) => send.bytes as usize <= inline.len(),
+        Payload::Slab(_) => true,
+        Payload::Memory(_) | Payload::Pooled(_) => false,
+    };
+    is_buffered && !send.synchronous && send.request == NO_REQUEST && send.check == Check::NONE
+}
+
+/// Whether no slice has taken the entry at this place of a send ring, whose label was seen.
+#[inline]
+fn is_in_ring(memory: &NicMemory, sender: u32, place: u32) -> bool {
+    let taken = memory.taken()[sender as usize].read().get(RingKind::Send);
+    Heads::distance(taken, place) < SEND_RING as u32
+}

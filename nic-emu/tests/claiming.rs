@@ -1,0 +1,206 @@
+//! Claims: a rank takes a message out of its sender's ring itself, whatever slices run meanwhile, and MPI's
+//! order holds.
+
+mod ports;
+
+use bcs_core::SliceLength;
+use nic_emu::matching::Envelope;
+use nic_emu::memory::NicMemory;
+use nic_emu::memory::slab::BUFFERED_BYTES;
+use nic_emu::memory::status::WaitingFor;
+use nic_emu::memory::token::Holder;
+use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
+use nic_emu::port::{Outcome, Port, Posted, Send, now_ns};
+use nic_emu::threads::processor::{Lent, Processor};
+use ports::ports;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
+
+fn envelope(tag: i32) -> Envelope {
+    Envelope { context: 2, source: 0, tag }
+}
+
+fn send(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) {
+    let send = Send { context: 2, source: 0, tag, destination: 1, synchronous, signature: 0 };
+    // SAFETY: the data lives until the send is complete.
+    if let Posted::Request(request) = unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap() {
+        port.wait(&WAIT, |port| port.test(request)).unwrap();
+    }
+}
+
+fn claim(port: &mut Port, tag: i32, buffer: &mut [u8], may_poll: bool) -> Option<Outcome> {
+    let place = (buffer.as_mut_ptr(), buffer.len());
+    // SAFETY: the buffer is as long as it says.
+    unsafe { port.claim_message(&envelope(tag), 0, place, may_poll) }.unwrap()
+}
+
+fn receive(port: &mut Port, tag: i32, buffer: &mut [u8]) -> Outcome {
+    // SAFETY: the buffer lives until the receive is complete.
+    let request = unsafe { port.post_receive(&envelope(tag), buffer.as_mut_ptr(), buffer.len()) }.unwrap();
+    port.wait(&WAIT, |port| port.test(request)).unwrap()
+}
+
+fn message(bytes: usize, salt: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 7 + i / 251 + salt) as u8).collect()
+}
+
+fn run_slices(memory: &NicMemory) {
+    while matches!(Processor::new(memory, Holder::NIC_THREAD).lend(now_ns).unwrap(), Lent::Slice(_)) {}
+}
+
+fn next(state: &mut u64) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize
+}
+
+/// Tag, length, and whether the sender waits for the match.
+fn plan(messages: usize, seed: u64) -> Vec<(i32, usize, bool)> {
+    let mut state = seed;
+    let mut one = || {
+        let bytes = match next(&mut state) % 40 {
+            0..20 => next(&mut state) % 30,
+            20..38 => next(&mut state) % 9_000,
+            38 => next(&mut state) % (BUFFERED_BYTES + 1),
+            _ => BUFFERED_BYTES + 1 + next(&mut state) % 9_000,
+        };
+        (1 + (next(&mut state) % 2) as i32, bytes, next(&mut state).is_multiple_of(50))
+    };
+    (0..messages).map(|_| one()).collect()
+}
+
+#[test]
+fn claimed_and_posted_receives_take_messages_in_order_while_others_run_slices() {
+    for seed in 0..4 {
+        let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+        let plan = plan(5_000, seed);
+        // Neighbours with different tags are received the other way round, where no sender waits.
+        let mut order: Vec<usize> = (0..plan.len()).collect();
+        for pair in order.chunks_exact_mut(2) {
+            let waits = |i: usize| plan[i].2 || plan[i].1 > 9_000;
+            if plan[pair[0]].0 != plan[pair[1]].0 && !waits(pair[0]) && !waits(pair[1]) {
+                pair.swap(0, 1);
+            }
+        }
+        let (ends, received) = (AtomicBool::new(false), AtomicUsize::new(1));
+        let mut taken = [0; 2];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for (i, &(tag, bytes, synchronous)) in plan.iter().enumerate() {
+                    while i > received.load(Ordering::Relaxed) + i % 7 {
+                        std::thread::yield_now();
+                    }
+                    send(&mut sender, tag, &message(bytes, i), synchronous);
+                }
+            });
+            scope.spawn(|| {
+                let mut state = seed;
+                while !ends.load(Ordering::Relaxed) {
+                    run_slices(&memory);
+                    (0..next(&mut state) % 200_000).for_each(|_| std::hint::spin_loop());
+                }
+            });
+            let mut state = seed + 99;
+            for i in order {
+                let (tag, bytes, _) = plan[i];
+                let mut buffer = vec![0xaa; bytes + 8];
+                let claimed = match next(&mut state) % 4 {
+                    0 => None,
+                    polls => claim(&mut receiver, tag, &mut buffer[..bytes], polls == 1),
+                };
+                taken[claimed.is_some() as usize] += 1;
+                let outcome = claimed.unwrap_or_else(|| receive(&mut receiver, tag, &mut buffer[..bytes]));
+                assert_eq!(
+                    (outcome.tag, outcome.length.bytes(), outcome.cancelled),
+                    (tag, bytes as u64, false)
+                );
+                assert!(buffer[..bytes] == message(bytes, i), "message {i} of {bytes} bytes, seed {seed}");
+                assert!(buffer[bytes..] == [0xaa; 8], "nothing is written behind message {i}");
+                received.fetch_add(1, Ordering::Relaxed);
+            }
+            ends.store(true, Ordering::Relaxed);
+        });
+        assert!(taken.iter().all(|&count| count > 100), "posted and claimed: {taken:?}");
+        run_slices(&memory);
+        assert_eq!(memory.header().slice.matched.get(), plan.len() as u64);
+    }
+}
+
+#[test]
+fn a_ring_full_of_claimed_messages_is_emptied_by_its_owner() {
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    for i in 0..10_000 {
+        let bytes = [0, 8, 24, 25, 2_047, 2_048][i % 6];
+        send(&mut sender, 1, &message(bytes, i), false);
+        let mut buffer = vec![0; bytes];
+        assert!(claim(&mut receiver, 1, &mut buffer, false).is_some(), "message {i}");
+        assert_eq!(buffer, message(bytes, i));
+    }
+    run_slices(&memory);
+    assert_eq!(memory.header().slice.matched.get(), 10_000);
+    assert_eq!(claim(&mut receiver, 1, &mut [0; 8], false), None);
+}
+
+#[test]
+fn what_is_not_the_oldest_message_for_the_receive_is_not_claimed() {
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    let mut buffer = [0; 8];
+    // The first message is of another tag.
+    send(&mut sender, 2, b"two", false);
+    send(&mut sender, 1, b"one", false);
+    assert_eq!(claim(&mut receiver, 1, &mut buffer, true), None);
+    assert!(claim(&mut receiver, 2, &mut buffer, true).is_some());
+    assert!(claim(&mut receiver, 1, &mut buffer, true).is_some());
+    assert_eq!(&buffer[..3], b"one");
+    // An older message waits, which a slice has taken.
+    send(&mut sender, 1, b"old", false);
+    run_slices(&memory);
+    send(&mut sender, 1, b"new", false);
+    assert_eq!(claim(&mut receiver, 1, &mut buffer, true), None);
+    receive(&mut receiver, 1, &mut buffer);
+    assert_eq!(&buffer[..3], b"old");
+    receive(&mut receiver, 1, &mut buffer);
+    assert_eq!(&buffer[..3], b"new");
+    // An older receive waits.
+    // SAFETY: the buffer lives until the receive is complete.
+    let older = unsafe { receiver.post_receive(&envelope(1), buffer.as_mut_ptr(), 8) }.unwrap();
+    send(&mut sender, 1, b"1st", false);
+    send(&mut sender, 1, b"2nd", false);
+    assert_eq!(claim(&mut receiver, 1, &mut [0; 8], true), None);
+    receiver.wait(&WAIT, |port| port.test(older)).unwrap();
+    assert_eq!(&buffer[..3], b"1st");
+    // It has to fit.
+    assert_eq!(claim(&mut receiver, 1, &mut [0; 2], true), None);
+    receive(&mut receiver, 1, &mut buffer);
+    assert_eq!(&buffer[..3], b"2nd");
+}
+
+#[test]
+fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixed_slices() {
+    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    let post = |port: &mut Port, bytes: &[u8], synchronous| {
+        let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous, signature: 0 };
+        // SAFETY: the callers' data lives as long as the test.
+        unsafe { port.post_send(&send, bytes.as_ptr(), bytes.len()) }.unwrap()
+    };
+    let long = message(BUFFERED_BYTES + 1, 3);
+    for (data, synchronous) in [(&long[..], false), (&long[..8], true)] {
+        assert!(matches!(post(&mut sender, data, synchronous), Posted::Request(_)));
+        assert_eq!(claim(&mut receiver, 1, &mut vec![0; data.len()], false), None);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while sender.progress().unwrap() || !sender.requests().is_empty() {
+                    for request in sender.requests().requests() {
+                        sender.test(request).unwrap();
+                    }
+                }
+            });
+            let mut buffer = vec![0; data.len()];
+            receive(&mut receiver, 1, &mut buffer);
+            assert!(buffer == data);
+        });
+    }
+    let (_memory, mut sender, mut receiver) = ports("500us".parse().unwrap(), DEFAULT_LIMIT_BYTES);
+    assert_eq!(post(&mut sender, b"beat", false), Posted::Complete);
+    assert_eq!(claim(&mut receiver, 1, &mut [0; 8], false), None);
+}
