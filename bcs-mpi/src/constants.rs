@@ -1,21 +1,26 @@
 //! The types and constants of the MPI-5.0 standard ABI (chapter 20 and appendix A.1 of the standard).
 //!
 //! Handles are integers of pointer size; the predefined ones are small and fixed, so that a program carries
-//! them in its binary from one MPI library to another. Values and the types of callbacks come from the tables
-//! in `bcs-mpi/abi/table`, by `build.rs`; this file holds the other types and the lookups. Invariant: every
+//! them in its binary from one MPI library to another. Values and most types come from the tables in
+//! `bcs-mpi/abi/table`, by `build.rs`; this file holds the other types and the lookups. Invariant: every
 //! layout here is the ABI's, asserted below and checked against a C compiler in `tests/abi`.
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::{c_int, c_void};
 
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub usize);
+
+        const _: () = assert!(size_of::<$name>() == size_of::<*const ()>());
+    };
+}
+
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
-/// An address, or a distance between addresses in bytes (§2.5.6).
-pub type MPI_Aint = isize;
-/// A position in a file or a distance between positions, in bytes (§2.5.7).
-pub type MPI_Offset = i64;
-/// A number of elements, wide enough for addresses and file offsets (§2.5.8).
-pub type MPI_Count = i64;
 /// A default INTEGER of Fortran (§19.3.4); 4 bytes unless the Fortran compiler is told otherwise.
 pub type MPI_Fint = c_int;
 /// What an event callback may do (§15.3.8): `MPI_T_CB_REQUIRE_*`.
@@ -43,82 +48,6 @@ const _: () = {
     assert!(std::mem::offset_of!(MPI_Status, MPI_internal) == 12);
     assert!(size_of::<MPI_Count>() >= size_of::<MPI_Aint>());
 };
-
-macro_rules! handles {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[repr(transparent)]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub usize);
-
-        const _: () = assert!(size_of::<$name>() == size_of::<*const ()>());
-    )*};
-}
-
-handles! {
-    /// A reduction operation (§6.9).
-    MPI_Op;
-    /// A communicator (§7).
-    MPI_Comm;
-    /// A group of processes (§7.3).
-    MPI_Group;
-    /// A window of memory for one-sided communication (§12).
-    MPI_Win;
-    /// An open file (§14).
-    MPI_File;
-    /// A session (§11.3).
-    MPI_Session;
-    /// A matched message (§3.8.2).
-    MPI_Message;
-    /// A set of hints, keys with values (§10).
-    MPI_Info;
-    /// An error handler (§9.3).
-    MPI_Errhandler;
-    /// An operation that may be under way (§3.7).
-    MPI_Request;
-    /// A datatype (§5).
-    MPI_Datatype;
-    /// An enumeration of the tool interface (§15.3.5).
-    MPI_T_enum;
-    /// A control variable of the tool interface (§15.3.6).
-    MPI_T_cvar_handle;
-    /// A performance variable of the tool interface (§15.3.7).
-    MPI_T_pvar_handle;
-    /// A session of the tool interface (§15.3.7).
-    MPI_T_pvar_session;
-    /// A registration for events (§15.3.8).
-    MPI_T_event_registration;
-    /// An event that has happened (§15.3.8).
-    MPI_T_event_instance;
-}
-
-/// How predefined operations take a datatype (§6.9.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Class {
-    /// Integers of C, signed and unsigned.
-    CInteger,
-    /// INTEGER of Fortran, of any kind.
-    FortranInteger,
-    /// Floating point numbers.
-    Floating,
-    /// Truth values.
-    Logical,
-    /// Complex numbers: two floating point numbers, real part first.
-    Complex,
-    /// Bytes without meaning.
-    Byte,
-    /// Addresses, offsets and counts, which all languages know.
-    MultiLanguage,
-    /// A value and an index, for MPI_MINLOC and MPI_MAXLOC.
-    Pair,
-    /// Characters: no predefined operation takes them.
-    Character,
-    /// Packed data: no predefined operation takes it.
-    Packed,
-    /// No datatype.
-    Null,
-}
 
 /// A set of classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -176,7 +176,7 @@ pub trait Numbered {
     fn to_int(&self, handle: usize) -> Option<i32>;
 
     /// The handle of an `int` that [`Self::to_int`] gave; none when no object has it now.
-    fn from_int(&self, int: i32) -> Option<usize>;
+    fn handle_of(&self, int: i32) -> Option<usize>;
 }
 
 impl<T> Numbered for Table<T> {
@@ -184,7 +184,7 @@ impl<T> Numbered for Table<T> {
         Some(self.index(handle).ok()? as i32 + self.first as i32 + FIRST_INT)
     }
 
-    fn from_int(&self, int: i32) -> Option<usize> {
+    fn handle_of(&self, int: i32) -> Option<usize> {
         let index = u32::try_from(int.checked_sub(FIRST_INT)?).ok()?;
         let slot = self.slots.get(self.place(index))?;
         slot.value.is_some().then(|| pack(self.kind, slot.generation, index))
@@ -233,8 +233,8 @@ mod tests {
         assert_eq!((low.get(first), high.get(second)), (Ok(&"a"), Ok(&"b")));
         assert_eq!((low.get(second), high.get(first)), (Err(Stale::Foreign), Err(Stale::Foreign)));
         assert_eq!(high.to_int(second), Some(FIRST_INT + (1 << 20)));
-        assert_eq!(high.from_int(high.to_int(second).unwrap()), Some(second));
-        assert_eq!(high.from_int(FIRST_INT), None);
+        assert_eq!(high.handle_of(high.to_int(second).unwrap()), Some(second));
+        assert_eq!(high.handle_of(FIRST_INT), None);
     }
 
     #[test]
@@ -242,9 +242,9 @@ mod tests {
         let mut table = Table::new(Kind::Communicator);
         let handles: Vec<_> = (0..5).map(|i| table.insert(i)).collect();
         for handle in handles {
-            assert_eq!(table.from_int(table.to_int(handle).unwrap()), Some(handle));
+            assert_eq!(table.handle_of(table.to_int(handle).unwrap()), Some(handle));
         }
-        assert_eq!(table.from_int(5 + FIRST_INT), None);
-        assert_eq!(table.from_int(i32::MIN), None);
+        assert_eq!(table.handle_of(5 + FIRST_INT), None);
+        assert_eq!(table.handle_of(i32::MIN), None);
     }
 }

@@ -43,9 +43,8 @@ pub unsafe fn bcs_recv(
     if mode == Mode::Blocking && process.progress.is_idle() {
         let may_poll = !process.is_shared();
         // SAFETY: the caller's promise.
-        if let Some(outcome) =
-            unsafe { process.port.claim_message(envelope, peer_in_job, (data, bytes), may_poll)? }
-        {
+        let claimed = unsafe { process.port.claim_message(envelope, peer_in_job, (data, bytes), may_poll)? };
+        if let Some(outcome) = claimed {
             return Ok(Received::Complete(outcome));
         }
     }

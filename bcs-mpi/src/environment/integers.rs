@@ -50,7 +50,7 @@ pub fn to_handle(kind: Option<Kind>, int: c_int, null: usize) -> usize {
     }
     let found = kind.and_then(|kind| match kind {
         Kind::Request => request::from_int(&*process::enter().ok()?, int),
-        kind => table(kind, |table| table.from_int(int)),
+        kind => table(kind, |table| table.handle_of(int)),
     });
     found.unwrap_or(null)
 }

@@ -72,7 +72,6 @@ impl Communicators {
             MPI_COMM_WORLD | MPI_COMM_SELF if !self.has_world => Err(Stale::NoWorld),
             MPI_COMM_WORLD => Ok(&self.world),
             MPI_COMM_SELF => Ok(&self.own),
-            MPI_COMM_NULL => Err(Stale::Null),
             other => self.table.get(other.0),
         }
     }
@@ -87,7 +86,6 @@ impl Communicators {
             MPI_COMM_WORLD | MPI_COMM_SELF if !self.has_world => Err(Stale::NoWorld),
             MPI_COMM_WORLD => Ok(&mut self.world),
             MPI_COMM_SELF => Ok(&mut self.own),
-            MPI_COMM_NULL => Err(Stale::Null),
             other => self.table.get_mut(other.0),
         }
     }

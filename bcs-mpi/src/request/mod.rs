@@ -88,7 +88,7 @@ pub fn from_int(process: &Process, int: i32) -> Option<usize> {
             .name_of(index)
             .map(|generation| pack(Kind::Request, generation, index));
     }
-    process.requests.table.from_int(int)
+    process.requests.table.handle_of(int)
 }
 
 /// The NIC's request of a plain request's handle; none for every other handle.

@@ -1,8 +1,9 @@
-//! Writes the constants of the ABI for Rust, which `bcs-mpi` is built with: of error classes, datatypes and
-//! operations tables besides.
+//! Writes the types and the constants of the ABI for Rust, which `bcs-mpi` is built with: of error classes,
+//! datatypes and operations tables besides.
 
 use std::fmt::{Display, Write as _};
 
+use crate::header::{INTEGER_TYPES, OPAQUE_TYPES};
 use crate::rust_type::{predefined_by_number, rust_type};
 use crate::table::{CLASSES, Callback, Constant, Datatype, Operation, Since, Tables, Value};
 
@@ -13,6 +14,7 @@ const LAST_CODE: &str = "MPI_ERR_LASTCODE";
 #[must_use]
 pub fn render(tables: &Tables) -> String {
     let mut text = String::new();
+    types(&mut text);
     for section in tables.sections.iter().filter(|section| section.is_in_rust()) {
         let kind = rust_type(tables, section.c_type);
         for constant in &section.constants {
@@ -28,6 +30,25 @@ pub fn render(tables: &Tables) -> String {
     operations(&mut text, tables);
     callbacks(&mut text, tables);
     text
+}
+
+/// Types of integers and handles, and the classes of datatypes.
+fn types(text: &mut String) {
+    for (name, definition, meaning) in INTEGER_TYPES {
+        let integer = if definition == "intptr_t" { "isize" } else { "i64" };
+        writeln!(text, "/// {}.\npub type {name} = {integer};", capitalised(meaning)).unwrap();
+    }
+    for (name, meaning) in OPAQUE_TYPES {
+        writeln!(text, "handle! {{ /** {meaning}. */ {name} }}").unwrap();
+    }
+    let variant = |(class, meaning): &(&str, &str)| format!("/** {meaning}. */ {}", class_variant(class));
+    let variants = CLASSES.iter().map(variant).collect::<Vec<_>>().join(", ");
+    writeln!(
+        text,
+        "/// How predefined operations take a datatype (§6.9.2).\n\
+         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]\n#[repr(u8)]\npub enum Class {{ {variants} }}"
+    )
+    .unwrap();
 }
 
 /// A constant, and what its documentation says.
@@ -82,8 +103,8 @@ fn operations(text: &mut String, tables: &Tables) {
     let mut rows = Vec::new();
     for Operation { name, handle, since, classes, meaning } in &tables.operations {
         declare(text, meaning, *since, name, "MPI_Op", format!("MPI_Op({handle:#x})"));
-        let taken = |class: &&&str| classes == &["*"] || classes.contains(class);
-        let taken = CLASSES[..CLASSES.len() - 1].iter().filter(taken);
+        let taken = CLASSES[..CLASSES.len() - 1].iter().map(|(class, _)| class);
+        let taken = taken.filter(|class| classes == &["*"] || classes.contains(class));
         let classes: Vec<_> = taken.map(|class| format!("Class::{}", class_variant(class))).collect();
         let classes = classes.join(", ");
         rows.push(format!(

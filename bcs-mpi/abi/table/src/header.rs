@@ -10,25 +10,26 @@ use crate::table::{Callback, Constant, Form, Function, Section, Since, Tables, V
 /// Widest line that the generator writes where it can choose.
 const WIDTH: usize = 100;
 
-/// Handle types: pointers to structures that no program sees (chapter 20; MPI_T in §15.3).
+/// Handle types: pointers to structures that no program sees (chapter 20; MPI_T in §15.3): name, what a
+/// handle names.
 pub const OPAQUE_TYPES: [(&str, &str); 17] = [
-    ("MPI_Op", "MPI_ABI_Op"),
-    ("MPI_Comm", "MPI_ABI_Comm"),
-    ("MPI_Group", "MPI_ABI_Group"),
-    ("MPI_Win", "MPI_ABI_Win"),
-    ("MPI_File", "MPI_ABI_File"),
-    ("MPI_Session", "MPI_ABI_Session"),
-    ("MPI_Message", "MPI_ABI_Message"),
-    ("MPI_Info", "MPI_ABI_Info"),
-    ("MPI_Errhandler", "MPI_ABI_Errhandler"),
-    ("MPI_Request", "MPI_ABI_Request"),
-    ("MPI_Datatype", "MPI_ABI_Datatype"),
-    ("MPI_T_enum", "MPI_T_enum_t"),
-    ("MPI_T_cvar_handle", "MPI_T_cvar_handle_t"),
-    ("MPI_T_pvar_handle", "MPI_T_pvar_handle_t"),
-    ("MPI_T_pvar_session", "MPI_T_pvar_session_t"),
-    ("MPI_T_event_registration", "MPI_T_event_registration_t"),
-    ("MPI_T_event_instance", "MPI_T_event_instance_t"),
+    ("MPI_Op", "A reduction operation (§6.9)"),
+    ("MPI_Comm", "A communicator (§7)"),
+    ("MPI_Group", "A group of processes (§7.3)"),
+    ("MPI_Win", "A window of memory for one-sided communication (§12)"),
+    ("MPI_File", "An open file (§14)"),
+    ("MPI_Session", "A session (§11.3)"),
+    ("MPI_Message", "A matched message (§3.8.2)"),
+    ("MPI_Info", "A set of hints, keys with values (§10)"),
+    ("MPI_Errhandler", "An error handler (§9.3)"),
+    ("MPI_Request", "An operation that may be under way (§3.7)"),
+    ("MPI_Datatype", "A datatype (§5)"),
+    ("MPI_T_enum", "An enumeration of the tool interface (§15.3.5)"),
+    ("MPI_T_cvar_handle", "A control variable of the tool interface (§15.3.6)"),
+    ("MPI_T_pvar_handle", "A performance variable of the tool interface (§15.3.7)"),
+    ("MPI_T_pvar_session", "A session of the tool interface (§15.3.7)"),
+    ("MPI_T_event_registration", "A registration for events (§15.3.8)"),
+    ("MPI_T_event_instance", "An event that has happened (§15.3.8)"),
 ];
 
 /// Integer types (§2.5.6 to §2.5.8, chapter 20): name, definition, meaning.
@@ -131,7 +132,11 @@ fn types(text: &mut String) {
     text.push_str(
         "\n/* Handles: pointers that only the library follows; predefined ones are small numbers (chapter 20) */\n",
     );
-    for (name, structure) in OPAQUE_TYPES {
+    for (name, _) in OPAQUE_TYPES {
+        let structure = match name.starts_with("MPI_T_") {
+            true => format!("{name}_t"),
+            false => name.replace("MPI_", "MPI_ABI_"),
+        };
         writeln!(text, "typedef struct {structure} *{name};").unwrap();
     }
     text.push('\n');

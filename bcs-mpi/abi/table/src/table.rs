@@ -189,20 +189,24 @@ const SOURCES: [(&str, &str); 5] = [
 /// The module of sections that `mpi.h` alone has.
 const HEADER_ONLY: &str = "-";
 
-/// The classes that datatypes.tbl may use, in the order of the Rust enumeration.
-pub const CLASSES: [&str; 11] = [
-    "c-integer",
-    "fortran-integer",
-    "floating",
-    "logical",
-    "complex",
-    "byte",
-    "multi-language",
-    "pair",
-    "character",
-    "packed",
-    "null",
+/// The classes that datatypes.tbl may use, with what they are.
+pub const CLASSES: [(&str, &str); 11] = [
+    ("c-integer", "Integers of C, signed and unsigned"),
+    ("fortran-integer", "INTEGER of Fortran, of any kind"),
+    ("floating", "Floating point numbers"),
+    ("logical", "Truth values"),
+    ("complex", "Complex numbers: two floating point numbers, real part first"),
+    ("byte", "Bytes without meaning"),
+    ("multi-language", "Addresses, offsets and counts, which all languages know"),
+    ("pair", "A value and an index, for MPI_MINLOC and MPI_MAXLOC"),
+    ("character", "Characters: no predefined operation takes them"),
+    ("packed", "Packed data: no predefined operation takes it"),
+    ("null", "No datatype"),
 ];
+
+fn is_class(name: &str) -> bool {
+    CLASSES.iter().any(|(class, _)| *class == name)
+}
 
 impl Tables {
     /// The committed tables.
@@ -364,12 +368,12 @@ impl Row {
 
     fn class(&self, index: usize) -> Result<&'static str, TableError> {
         let text = self.field(index);
-        if CLASSES.contains(&text) { Ok(text) } else { self.wrong(text, "a class of datatypes") }
+        if is_class(text) { Ok(text) } else { self.wrong(text, "a class of datatypes") }
     }
 
     fn classes(&self, index: usize) -> Result<Vec<&'static str>, TableError> {
         let list: Vec<_> = self.field(index).split(' ').filter(|class| *class != "-").collect();
-        match list.iter().find(|class| !CLASSES.contains(class) && **class != "*") {
+        match list.iter().find(|class| !is_class(class) && **class != "*") {
             Some(unknown) => self.wrong(unknown, "a class of datatypes"),
             None => Ok(list),
         }

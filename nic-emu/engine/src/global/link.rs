@@ -18,6 +18,7 @@ use bcs_core::{GlobalAddress, NodeId, NodeSet};
 use bcs_fabric::{Bytes, Fabric, FabricError, Source};
 use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 
 /// A record up to this long is copied to those beside it, so that they are put together; a longer one is put
 /// as it is, and the receiver is told of it at once, so that it reads while the next one is on its way.
@@ -132,11 +133,10 @@ impl Links {
 
     /// Sends a record to another node, as soon as there is room.
     pub fn send(&mut self, to: u32, record: &Record) {
-        let sent = self.send_with(to, record, record.payload.len(), |payload| {
+        let Ok(()) = self.send_with::<Infallible>(to, record, record.payload.len(), |payload| {
             payload.extend_from_slice(&record.payload);
-            Ok::<(), std::convert::Infallible>(())
+            Ok(())
         });
-        let Ok(()) = sent;
     }
 
     /// Sends a record along with the next one to that node, or by itself in a while.

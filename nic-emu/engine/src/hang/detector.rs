@@ -6,7 +6,6 @@
 use super::report::HangReport;
 use super::state::{JobState, merge};
 use crate::memory::NicMemory;
-use crate::policy::Pacing;
 use std::time::Duration;
 
 /// How often to look for a deadlock.
@@ -37,10 +36,7 @@ pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
 pub fn is_deadlock(first: &[JobState], second: &[JobState]) -> Option<HangReport> {
     let is_still = first.len() == second.len()
         && first.iter().chain(second).all(JobState::is_quiet_or_over)
-        && first
-            .iter()
-            .zip(second)
-            .all(|(before, after)| after.is_as_before(before, after.global.runs_idle_slices, WHOLE_LOOK));
+        && first.iter().zip(second).all(|(before, after)| after.is_as_before(before, WHOLE_LOOK));
     let job = merge(second);
     (is_still && job.global.sent == job.global.taken && job.is_quiet()).then_some(HangReport(job))
 }
@@ -64,9 +60,7 @@ impl HangDetector {
     /// on. A node on which no rank is left never answers.
     pub fn look(&mut self, memory: &NicMemory) -> Option<HangReport> {
         let state = JobState::read(memory);
-        let runs_idle_slices = Pacing::of(memory).runs_idle_slices();
-        let same = |before: &JobState| state.is_as_before(before, runs_idle_slices, 1);
-        if !state.is_quiet() || !self.quiet.as_ref().is_none_or(same) {
+        if !state.is_quiet() || self.quiet.as_ref().is_some_and(|before| !state.is_as_before(before, 1)) {
             self.quiet = state.is_quiet().then_some(state);
             self.looks = 0;
             return None;

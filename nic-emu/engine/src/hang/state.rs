@@ -69,7 +69,7 @@ pub struct JobState {
     pub full: Full,
     /// Changes when room comes back for messages of which a rank had too many.
     pub room_news: u32,
-    /// How far the node is in the global slices of a job on several nodes; all 0 on one node.
+    /// How far the node is in the global slices of a job on several nodes; 0 on one node.
     pub global: GlobalState,
 }
 
@@ -159,11 +159,11 @@ impl JobState {
     /// True when nothing has changed since an earlier state, and every rank that waits has looked `looks`
     /// times or sleeps. Descriptors that no slice has taken can
     /// still be, unless slices have found them meanwhile and had no room for them.
-    pub(super) fn is_as_before(&self, before: &Self, runs_idle_slices: bool, looks: u32) -> bool {
+    pub(super) fn is_as_before(&self, before: &Self, looks: u32) -> bool {
         // A slice looks at some of very many ranks; then others have their turn.
         let turns = if self.ranks.len() > RANKS_A_SLICE { self.ranks.len() as u32 } else { 1 };
         let in_vain = self.in_vain.wrapping_sub(before.in_vain) >= looks * turns;
-        (runs_idle_slices || before.slice == self.slice)
+        (self.global.runs_idle_slices || before.slice == self.slice)
             && before.unscheduled == self.unscheduled
             && (self.unscheduled.is_none() || in_vain)
             && before.posted == self.posted
@@ -183,8 +183,9 @@ impl JobState {
 
 /// How far this node is between nodes, and whether anything of it is under way there.
 fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
+    let runs_idle_slices = Pacing::of(memory).runs_idle_slices();
     if memory.node().1 <= 1 {
-        return (GlobalState::default(), false);
+        return (GlobalState { runs_idle_slices, ..GlobalState::default() }, false);
     }
     let remote = &memory.header().remote;
     let rest = remote.rest.get();
@@ -197,7 +198,6 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
         || memory.header().room.came() != memory.header().room.driver_saw.get();
     fence(Ordering::Acquire);
     let under_way = left || rest == 0 || remote.rest.get() != rest;
-    let runs_idle_slices = Pacing::of(memory).runs_idle_slices();
     (GlobalState { slice: rest.saturating_sub(1), sent, taken, moves, runs_idle_slices }, under_way)
 }
 

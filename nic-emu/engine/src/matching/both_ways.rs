@@ -3,7 +3,6 @@
 //! §6.8).
 
 use crate::matching::naming::counted;
-use std::fmt;
 
 /// What is said where each group gives to the other: of what the first one gives, and of what the second
 /// one does.
@@ -38,13 +37,9 @@ impl BothWays {
 }
 
 /// "16 bytes from the first group, 8 bytes from the second"
-pub(crate) struct BothLengths(pub(crate) u64);
-
-impl fmt::Display for BothLengths {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [first, second] = [self.0 & LONGEST, self.0 >> LENGTH_BITS].map(|bytes| counted(bytes, "byte"));
-        write!(f, "{first} from the first group, {second} from the second")
-    }
+pub(crate) fn both_lengths(said: u64) -> String {
+    let [first, second] = [said & LONGEST, said >> LENGTH_BITS].map(|bytes| counted(bytes, "byte"));
+    format!("{first} from the first group, {second} from the second")
 }
 
 #[cfg(all(test, not(loom)))]
@@ -67,6 +62,6 @@ mod tests {
         assert_eq!(said([8, 0], [int, int]), said([8, 0], [int, float]));
         assert_ne!(said([8, 0], [int, int]), said([8, 0], [float, int]));
         assert_eq!(said([1 << 40, 0], [int, int]), said([LONGEST, 0], [int, int]));
-        assert_eq!(BothLengths(one.1).to_string(), "8 bytes from the first group, 4 bytes from the second");
+        assert_eq!(both_lengths(one.1), "8 bytes from the first group, 4 bytes from the second");
     }
 }

@@ -15,7 +15,7 @@
 
 use crate::arithmetic::{ElementType, ReduceOp};
 use crate::matching::Message;
-use crate::matching::both_ways::BothLengths;
+use crate::matching::both_ways::both_lengths;
 use crate::matching::called::{Called, combines_on_nic};
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
 use crate::memory::descriptor::{
@@ -165,7 +165,7 @@ impl fmt::Display for Called {
         let name = call.map_or("MPI", |call| call.name());
         f.write_str(name)?;
         if self.root == root::BOTH_WAYS {
-            write!(f, ", {}", BothLengths(self.bytes))?;
+            write!(f, ", {}", both_lengths(self.bytes))?;
             let tags = [self.operation as u8, (self.operation >> 8) as u8];
             return match tags {
                 [0, _] => Ok(()),
@@ -192,7 +192,7 @@ impl fmt::Display for Called {
         {
             write!(f, ", {} of {}", op.name(), element.name())?;
         }
-        let elements = Elements(self.operation as u16);
+        let elements = elements(self.operation as u16);
         let has_elements = !reduces && !combines(name) && self.operation != 0;
         match (self.bytes, has_elements) {
             (0, false) => {}
@@ -209,18 +209,14 @@ impl fmt::Display for Called {
 }
 
 /// The elements of a type with this tag of its signature (`bcs-mpi`, `object::datatype::signature`).
-struct Elements(u16);
-
-impl fmt::Display for Elements {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.0 >> 8 {
-            1 => "integers",
-            2 => "floating point numbers",
-            3 => "complex numbers",
-            _ => return write!(f, "elements of several types, signature {:04x}", self.0),
-        };
-        write!(f, "{}-byte {kind}", self.0 as u8)
-    }
+fn elements(tag: u16) -> String {
+    let kind = match tag >> 8 {
+        1 => "integers",
+        2 => "floating point numbers",
+        3 => "complex numbers",
+        _ => return format!("elements of several types, signature {tag:04x}"),
+    };
+    format!("{}-byte {kind}", tag as u8)
 }
 
 /// Whether a call of this name has a number of elements for each member, about which all say the same.
