@@ -1,4 +1,4 @@
-//! The table of all algorithms of collectives. An algorithm is one line of it, and one file.
+//! The table of all algorithms of collectives. An algorithm is one line of it, and one function.
 //!
 //! A line has the name by which users ask for the algorithm, what carries its bytes, its function (in
 //! `collective/algorithm`), where it can be used at all, and where it is the one to use, if none of the lines
@@ -56,7 +56,7 @@ macro_rules! table_of_algorithms {
             /// MPI_Reduce.
             reduce,
             /// MPI_Allreduce.
-            allreduce(&Combination<'_>) {
+            allreduce(&Combination) {
                 "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
                     when |s| s.fits_nic() || s.is_up_to(s.size());
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |s| s.fits_board();
@@ -67,7 +67,7 @@ macro_rules! table_of_algorithms {
                 "tree" Messages reduce_along_tree, if |_| true, when |_| true;
             }
             /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
-            reduce_scatter(&Combination<'_>) {
+            reduce_scatter(&Combination) {
                 "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
                     when |s| s.fits_nic() && !s.is_on_one_node() || s.bytes() <= INLINE_BYTES || s.is_up_to(s.size());
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
@@ -77,7 +77,7 @@ macro_rules! table_of_algorithms {
                 "packed" Messages combine_packed_shares, if |_| true, when |_| true;
             }
             /// MPI_Scan and MPI_Exscan.
-            scan(&Combination<'_>) {
+            scan(&Combination) {
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
                     when |s| s.fits_board() || s.is_up_to(s.size() / 2);
                 "exchange" Exchange scan_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;

@@ -1,12 +1,12 @@
 //! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
 
 use crate::edge::{array, object, place};
-use crate::forms::own;
+use crate::forms::{own, vectors};
 use bcs_mpi::MpiResult;
 use bcs_mpi::api::Mode;
-use bcs_mpi::collective::buffers::{Everyone, Vectors};
+use bcs_mpi::collective::buffers::Everyone;
 use bcs_mpi::collective::forms::{self, Call};
-use bcs_mpi::collective::places::{Blocks, Numbers};
+use bcs_mpi::collective::places::{Numbers, Places};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::{self as p2p, SendMode};
 use bcs_mpi::request::{Statuses, complete};
@@ -35,13 +35,16 @@ fn store_flag(done: bool, blocking: c_int, flag: *mut c_int) -> MpiResult {
 }
 
 /// The vectorial form where there are counts, else the other.
-fn all<P>(buffer: P, counts: *const i64, displacements: *const i64, bytes: i64) -> Everyone<P> {
-    let blocks = if counts.is_null() {
-        Blocks::Equal(bytes)
-    } else {
-        Blocks::Vector(Numbers::Large(counts), Numbers::Large(displacements))
+///
+/// # Safety
+/// As [`Everyone::new`].
+unsafe fn all<P>(buffer: P, counts: *const i64, displacements: *const i64, bytes: i64) -> Everyone<P> {
+    let places = match counts.is_null() {
+        true => Places::Equal(bytes, MPI_BYTE),
+        false => Places::Vector(Numbers::Large(counts), Numbers::Large(displacements), MPI_BYTE),
     };
-    Everyone::of(buffer, blocks, MPI_BYTE)
+    // SAFETY: the caller's promise.
+    unsafe { Everyone::new(buffer, places) }
 }
 
 bcs! {
@@ -51,11 +54,11 @@ bcs! {
     ) [comm] {
         if blocking != 0 {
             let modes = (Mode::Blocking, SendMode::Standard);
-            p2p::send(modes, data, bytes, MPI_BYTE, destination, tag, comm).map(drop)?
+            p2p::send(modes, own(data, bytes, MPI_BYTE), destination, tag, comm).map(drop)?
         } else {
             let request = place(request, "request")?;
             let modes = (Mode::NonBlocking, SendMode::Standard);
-            request.set(p2p::send(modes, data, bytes, MPI_BYTE, destination, tag, comm)?)
+            request.set(p2p::send(modes, own(data, bytes, MPI_BYTE), destination, tag, comm)?)
         }
     }
     bcs_recv(
@@ -64,10 +67,10 @@ bcs! {
     ) [comm] {
         if blocking != 0 {
             let status = Statuses::new(status);
-            p2p::recv(Mode::Blocking, data, bytes, MPI_BYTE, source, tag, comm, status).map(drop)?
+            p2p::recv(Mode::Blocking, own(data, bytes, MPI_BYTE), source, tag, comm, status).map(drop)?
         } else {
             let (request, status) = (place(request, "request")?, Statuses::IGNORED);
-            request.set(p2p::recv(Mode::NonBlocking, data, bytes, MPI_BYTE, source, tag, comm, status)?)
+            request.set(p2p::recv(Mode::NonBlocking, own(data, bytes, MPI_BYTE), source, tag, comm, status)?)
         }
     }
     bcs_probe(source: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int, flag: *mut c_int, status: *mut MPI_Status)
@@ -107,13 +110,13 @@ bcs! {
         forms::barrier(Call::blocking(Primitive::Barrier, comm)).map(drop)?
     }
     bcs_bcast(data: *mut c_void, bytes: i64, root: c_int, comm: MPI_Comm) [comm] {
-        forms::bcast(Call::blocking(Primitive::Bcast, comm), data, bytes, MPI_BYTE, root).map(drop)?
+        forms::bcast(Call::blocking(Primitive::Bcast, comm), &own(data, bytes, MPI_BYTE), root).map(drop)?
     }
     bcs_reduce(
         data: *const c_void, result: *mut c_void, count: i64, element: MPI_Datatype, operation: MPI_Op, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
-        let vectors = Vectors { send: data, receive: result, count, datatype: element, op: operation };
+        let vectors = vectors(data, result, count, element, operation);
         if root == ALL {
             forms::allreduce(Call::blocking(Primitive::Allreduce, comm), &vectors).map(drop)?
         } else {

@@ -2,9 +2,9 @@
 
 use crate::edge::{moved, wide};
 use crate::forms::{array, everyone, everyone_v, everyone_w, own, vectors};
+use bcs_mpi::collective::combination::ScanKind;
 use bcs_mpi::collective::forms::{self, Call};
 use bcs_mpi::collective::reduce_scatter::Shares;
-use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::info;
 
 collectives! {
@@ -12,7 +12,7 @@ collectives! {
     () |call, barrier| barrier(call);
 
     [MPI_Bcast MPI_Ibcast MPI_Bcast_init] bcast [moves moved(count, datatype)]
-    (buffer, count, datatype, root) |call, bcast| bcast(call, buffer, wide(count), datatype, root);
+    (buffer, count, datatype, root) |call, bcast| bcast(call, &own(buffer, count, datatype), root);
 
     [MPI_Reduce MPI_Ireduce MPI_Reduce_init] reduce [moves moved(count, datatype)]
     (sendbuf, recvbuf, count, datatype, op, root) |call, reduce| {

@@ -10,9 +10,10 @@
 //! Several calls may have one body, in which the function of `bcs-mpi` that they call differs.
 
 use crate::edge::{Number, is_large};
-use bcs_mpi::collective::buffers::{Everyone, Own, Vectors};
-use bcs_mpi::collective::places::{Blocks, Numbers, Places, Typed};
+use bcs_mpi::collective::buffers::{Everyone, Vectors};
+use bcs_mpi::collective::places::{Numbers, Places};
 use bcs_mpi::constants::*;
+use bcs_mpi::object::datatype::buffer::Elements;
 use std::ffi::{c_int, c_void};
 
 macro_rules! collectives {
@@ -62,45 +63,65 @@ pub fn array<T: Number>(at: *const T) -> Numbers {
     if is_large::<T>() { Numbers::Large(at.cast()) } else { Numbers::Small(at.cast()) }
 }
 
-/// A member's own buffer.
-pub fn own<P>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Own<P> {
-    Own { buffer, count: count.wide(), datatype }
+/// Elements of a buffer.
+///
+/// # Safety
+/// As [`Elements::new`].
+#[inline(always)]
+pub unsafe fn own<P>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Elements<P> {
+    // SAFETY: the caller's promise.
+    unsafe { Elements::new(buffer, count.wide(), datatype) }
 }
 
 /// Blocks of as many elements each.
-pub fn everyone<P>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Everyone<P> {
-    Everyone::of(buffer, Blocks::Equal(count.wide()), datatype)
+///
+/// # Safety
+/// As [`Everyone::new`].
+pub unsafe fn everyone<P>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Everyone<P> {
+    // SAFETY: the caller's promise.
+    unsafe { Everyone::new(buffer, Places::Equal(count.wide(), datatype)) }
 }
 
 /// Blocks of a v form.
-pub fn everyone_v<P>(
+///
+/// # Safety
+/// As [`Everyone::new`].
+pub unsafe fn everyone_v<P>(
     buffer: P,
     counts: *const impl Number,
     displs: *const impl Number,
     datatype: MPI_Datatype,
 ) -> Everyone<P> {
-    Everyone::of(buffer, Blocks::Vector(array(counts), array(displs)), datatype)
+    // SAFETY: the caller's promise.
+    unsafe { Everyone::new(buffer, Places::Vector(array(counts), array(displs), datatype)) }
 }
 
 /// Blocks of a w form.
-pub fn everyone_w<P>(
+///
+/// # Safety
+/// As [`Everyone::new`].
+pub unsafe fn everyone_w<P>(
     buffer: P,
     counts: *const impl Number,
     displs: *const impl Number,
     types: *const MPI_Datatype,
 ) -> Everyone<P> {
-    let typed = Typed { counts: array(counts), displacements: array(displs), types };
-    Everyone { buffer, places: Places::Typed(typed) }
+    // SAFETY: the caller's promise.
+    unsafe { Everyone::new(buffer, Places::Typed(array(counts), array(displs), types)) }
 }
 
 /// The vectors of a reduction.
+///
+/// # Safety
+/// As [`Vectors::new`].
 #[inline(always)]
-pub fn vectors(
+pub unsafe fn vectors(
     send: *const c_void,
     receive: *mut c_void,
     count: impl Number,
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Vectors {
-    Vectors { send, receive, count: count.wide(), datatype, op }
+    // SAFETY: the caller's promise.
+    unsafe { Vectors::new(send, receive, count.wide(), datatype, op) }
 }

@@ -1,6 +1,7 @@
 //! Chapter 3: point-to-point communication.
 
-use crate::edge::{moved, wide};
+use crate::edge::moved;
+use crate::forms::own;
 use bcs_mpi::api::Mode;
 use bcs_mpi::point_to_point::matched;
 use bcs_mpi::point_to_point::persistent::{recv_init, send_init};
@@ -12,15 +13,15 @@ macro_rules! sends {
     ($($mode:ident $blocking:ident $immediate:ident $persistent:ident)*) => { calls! { $(
         $blocking(buf, count, datatype, dest, tag, comm) [timed(moved(count, datatype)) on comm] {
             let modes = (Mode::Blocking, SendMode::$mode);
-            p2p::send(modes, buf, wide(count), datatype, dest, tag, comm).map(drop)?
+            p2p::send(modes, own(buf, count, datatype), dest, tag, comm).map(drop)?
         }
         $immediate(buf, count, datatype, dest, tag, comm, request: OUT)
         [timed(moved(count, datatype)) on comm] {
             let modes = (Mode::NonBlocking, SendMode::$mode);
-            request.set(p2p::send(modes, buf, wide(count), datatype, dest, tag, comm)?)
+            request.set(p2p::send(modes, own(buf, count, datatype), dest, tag, comm)?)
         }
         $persistent(buf, count, datatype, dest, tag, comm, request: OUT) [on comm] {
-            request.set(send_init(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?)
+            request.set(send_init(SendMode::$mode, own(buf, count, datatype), dest, tag, comm)?)
         }
     )* } };
 }
@@ -63,30 +64,30 @@ macro_rules! two_forms {
 receives! {
     [MPI_Recv MPI_Irecv]
     (buf, count, datatype, source, tag, comm) [timed(moved(count, datatype)) on comm] |mode, status| {
-        p2p::recv(mode, buf, wide(count), datatype, source, tag, comm, status)
+        p2p::recv(mode, own(buf, count, datatype), source, tag, comm, status)
     };
     [MPI_Mrecv MPI_Imrecv]
     (buf, count, datatype, message: INOUT) [timed(moved(count, datatype))] |mode, status| {
-        matched::mrecv(mode, buf, wide(count), datatype, message, status)
+        matched::mrecv(mode, own(buf, count, datatype), message, status)
     };
     [MPI_Sendrecv MPI_Isendrecv]
     (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm)
     [timed(moved(sendcount, sendtype)) on comm] |mode, status| {
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let outgoing = (sendbuf, wide(sendcount), sendtype);
-        p2p::sendrecv(mode, outgoing, (recvbuf, wide(recvcount), recvtype), &peers, comm, status)
+        let (sent, got) = (own(sendbuf, sendcount, sendtype), own(recvbuf, recvcount, recvtype));
+        p2p::sendrecv(mode, sent, got, &peers, comm, status)
     };
     [MPI_Sendrecv_replace MPI_Isendrecv_replace]
     (buf, count, datatype, dest, sendtag, source, recvtag, comm)
     [timed(moved(count, datatype)) on comm] |mode, status| {
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        p2p::sendrecv_replace(mode, (buf, wide(count), datatype), &peers, comm, status)
+        p2p::sendrecv_replace(mode, own(buf, count, datatype), &peers, comm, status)
     };
 }
 
 answers! {
     MPI_Recv_init(buf, count, datatype, source, tag, comm) -> request [on comm] =
-        recv_init(buf, wide(count), datatype, source, tag, comm);
+        recv_init(own(buf, count, datatype), source, tag, comm);
     MPI_Cancel(request: INOUT) [timed(0)] = request::cancel(*request);
 }
 

@@ -28,7 +28,16 @@ pub unsafe fn bcs_send(
     bytes: usize,
     mode: Mode,
 ) -> MpiResult<Option<u32>> {
-    let what = || waiting(call, send, (peer, send.destination), bytes);
+    let what = || WaitingFor {
+        call: call.index() as u32,
+        context: send.context,
+        peer,
+        peer_in_job: send.destination,
+        tag: send.tag,
+        bytes: bytes as u64,
+        sends: true,
+        ..WaitingFor::SOMETHING
+    };
     process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
     // SAFETY: the caller's promise.
     match unsafe { process.port.post_send(send, data, bytes)? } {
@@ -45,22 +54,6 @@ pub unsafe fn bcs_send(
             bcs_test(process, call, request)?;
             Ok(None)
         }
-    }
-}
-
-/// What a hang report says of a rank that waits to post a send.
-#[cold]
-pub fn waiting(call: Primitive, send: &Send, (peer, peer_in_job): (u32, u32), bytes: usize) -> WaitingFor {
-    let (context, tag, call) = (send.context, send.tag, call.index() as u32);
-    WaitingFor {
-        call,
-        context,
-        peer,
-        peer_in_job,
-        tag,
-        bytes: bytes as u64,
-        sends: true,
-        ..WaitingFor::SOMETHING
     }
 }
 

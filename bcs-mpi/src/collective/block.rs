@@ -11,7 +11,7 @@ use crate::object::datatype::buffer::{MOST_ROOM, Names, bytes_together, layout_o
 use crate::object::datatype::cursor::copy;
 use crate::object::datatype::{Layout, is_of_one_kind};
 use crate::process::Process;
-use crate::progress::pending::misfit;
+use crate::progress::{Memory, misfit};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -70,10 +70,8 @@ impl Agreed {
 
 /// A block on its way: where its bytes lie, or, if they do not lie together, where they are packed.
 pub struct Wire {
-    /// The first byte.
-    pub data: *mut u8,
-    /// How many there are, or how many there is room for.
-    pub bytes: usize,
+    data: *mut u8,
+    bytes: usize,
     packed: Vector,
 }
 
@@ -81,6 +79,13 @@ impl Wire {
     /// Packed bytes.
     pub(super) fn of(mut packed: Vector) -> Self {
         Self { data: packed.as_mut_ptr(), bytes: packed.len(), packed }
+    }
+
+    /// The bytes, or the room for them, for an operation that keeps the wire.
+    #[inline]
+    pub fn memory(&self) -> Memory {
+        // SAFETY: the promise of `Block::new`, or they are the wire's own.
+        unsafe { Memory::new(self.data, self.bytes) }
     }
 }
 
@@ -141,10 +146,11 @@ impl Block {
         Ok(Self { at: block.at.wrapping_add(at.addr()), ..block })
     }
 
-    /// Its first byte, if its bytes lie together.
+    /// Its bytes, if they lie together.
     #[inline]
-    pub fn together(&self) -> Option<*mut u8> {
-        self.layout.is_none().then_some(self.at)
+    pub fn together(&self) -> Option<Memory> {
+        // SAFETY: the promise of `new`.
+        self.layout.is_none().then(|| unsafe { Memory::new(self.at, self.bytes) })
     }
 
     /// As it is sent now.
@@ -204,7 +210,7 @@ impl Block {
             // SAFETY: the promise of `new`, and the caller's.
             Some(layout) => _ = unsafe { layout.cursor().pack(self.at, to, bytes) },
             // SAFETY: as above.
-            None => unsafe { put(self.at, to, bytes) },
+            None => unsafe { Memory::new(self.at, bytes).copy_to(Memory::new(to, bytes)) },
         }
     }
 
@@ -227,16 +233,5 @@ impl Block {
             (Some(from), Some(layout)) => _ = unsafe { copy(from, self.at, layout, to.at) },
         }
         Ok(())
-    }
-}
-
-/// Copies bytes of the program; places that overlap do no harm to others.
-///
-/// # Safety
-/// Both must be valid for so many.
-unsafe fn put(from: *const u8, to: *mut u8, bytes: usize) {
-    if bytes > 0 && from != to.cast_const() {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy(from, to, bytes) };
     }
 }

@@ -12,9 +12,8 @@
 //! Between groups, in place, where nothing is sent or received, or where the argument does not matter to
 //! this member, nobody asks.
 
-use super::block::Agreed;
-use super::buffers::{Buffer, Everyone};
-use super::places::{Blocks, Places};
+use super::places::Places;
+use crate::collective::{Agreed, Buffer, Everyone};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::datatype::Datatypes;
@@ -33,19 +32,16 @@ fn lowest(datatypes: &Datatypes, buffer: *const c_void, count: i64, datatype: MP
     Some(buffer.addr().wrapping_add_signed(first as isize))
 }
 
-/// Of the blocks of `members` members.
-///
-/// # Safety
-/// Arrays, unless null, must have as many numbers.
-unsafe fn lowest_of_blocks<P: Buffer>(datatypes: &Datatypes, all: &Everyone<P>, members: usize) -> Lowest {
+/// Of the blocks of `members` members, as many as the call has.
+fn lowest_of_blocks<P: Buffer>(datatypes: &Datatypes, all: &Everyone<P>, members: usize) -> Lowest {
     let buffer = all.buffer.address();
     match all.places {
         // Elements follow each other, downwards where the extent is negative.
-        Places::Of(Blocks::Equal(count), datatype) => {
+        Places::Equal(count, datatype) => {
             lowest(datatypes, buffer, count.saturating_mul(members as i64), datatype)
         }
         places => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the promise of `Everyone::new`.
             let list = unsafe { places.read(datatypes, &P::NAMES, members) }.ok()?;
             let of =
                 |(count, at, datatype)| lowest(datatypes, buffer.wrapping_byte_offset(at), count, datatype);
@@ -101,12 +97,9 @@ pub(super) fn check_kinds(own: Agreed, of_all: (u8, u8)) -> MpiResult {
 /// Checks that so many blocks which a call sends are not where it receives those others, and that they are
 /// alike; whichever way the blocks go that come first.
 ///
-/// # Safety
-/// Arrays, unless null, must have as many numbers as there are blocks.
-///
 /// # Errors
 /// They are, or differ.
-pub(super) unsafe fn check<P: Buffer, Q: Buffer>(
+pub(super) fn check<P: Buffer, Q: Buffer>(
     datatypes: &Datatypes,
     (one, blocks_of_one): (&Everyone<P>, usize),
     (other, blocks_of_other): (&Everyone<Q>, usize),
@@ -115,10 +108,8 @@ pub(super) unsafe fn check<P: Buffer, Q: Buffer>(
         true => check_alike(datatypes, one.each(), other.each())?,
         false => check_alike(datatypes, other.each(), one.each())?,
     }
-    // SAFETY: the caller's promise.
-    let (first, second) = unsafe {
-        (lowest_of_blocks(datatypes, one, blocks_of_one), lowest_of_blocks(datatypes, other, blocks_of_other))
-    };
+    let first = lowest_of_blocks(datatypes, one, blocks_of_one);
+    let second = lowest_of_blocks(datatypes, other, blocks_of_other);
     match first.is_some() && first == second {
         true => Err(aliased([P::NAMES[0], Q::NAMES[0]])),
         false => Ok(()),

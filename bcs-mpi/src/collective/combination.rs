@@ -2,24 +2,27 @@
 //! §6.9 to §6.11), in the order of the reduction tree, so that the bits are the same whatever the way.
 
 use super::algorithm::Cut;
-use super::reduction::Reduction;
-use super::scan::ScanKind;
-use super::vector::Vector;
+use crate::collective::{Reduction, Vector};
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
-use crate::progress::meeting::Arrival;
+use crate::progress::{Arrival, Memory};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A vector of the program's that is combined with the other members'.
-#[derive(Clone, Debug)]
-pub struct Operands {
-    /// Where this member's is.
-    pub from: *const u8,
-    /// Where the result goes, if this member gets one.
-    pub to: *mut u8,
-    /// Elements.
-    pub count: usize,
+/// What a scan combines for a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanKind {
+    /// MPI_Scan: what it has itself counts.
+    Inclusive,
+    /// MPI_Exscan: it does not; rank 0 gets nothing.
+    Exclusive,
+}
+
+impl ScanKind {
+    /// Whether the member of this rank gets a result.
+    pub(super) fn gives(self, rank: u32) -> bool {
+        self == ScanKind::Inclusive || rank > 0
+    }
 }
 
 /// Who gets what of the result.
@@ -47,86 +50,100 @@ impl Results {
     }
 }
 
-/// A vector that is combined with other members', and what becomes of it.
-pub struct Combination<'a> {
+/// A vector of the program's that is combined with other members', and what becomes of it.
+#[derive(Clone, Debug)]
+pub struct Combination {
     /// What is done with operands.
-    pub reduction: &'a Reduction,
+    pub reduction: Reduction,
     /// Who gets what.
-    pub results: &'a Results,
-    operands: &'a Operands,
+    pub results: Results,
+    /// Elements of a vector.
+    pub count: usize,
+    from: *const u8,
+    to: *mut u8,
 }
 
-impl<'a> Combination<'a> {
-    /// Operands are combined by this reduction.
+impl Combination {
+    /// So many elements are combined; `from` is where they are, `to` where what this member gets goes.
     ///
     /// # Safety
     /// They must be readable, and the place of what this member gets of the result writable, for as long as
     /// the operation is under way; nobody else uses them.
-    pub unsafe fn new(reduction: &'a Reduction, operands: &'a Operands, results: &'a Results) -> Self {
-        Self { reduction, results, operands }
-    }
-
-    /// Elements of a vector.
-    pub fn count(&self) -> usize {
-        self.operands.count
+    pub unsafe fn new(
+        reduction: Reduction,
+        results: Results,
+        (from, to): (*const u8, *mut u8),
+        count: usize,
+    ) -> Self {
+        Self { reduction, results, count, from, to }
     }
 
     /// Bytes of a vector.
     pub fn bytes(&self) -> usize {
-        self.operands.count * self.reduction.element
+        self.count * self.reduction.element
     }
 
-    /// The first byte of this member's vector.
-    pub fn from(&self) -> *const u8 {
-        self.operands.from
+    /// This member's vector, which travels as it lies.
+    pub fn given(&self) -> Memory {
+        // SAFETY: the promise of `new`.
+        unsafe { Memory::new(self.from.cast_mut(), self.bytes()) }
     }
 
-    /// The first byte of the place of what this member gets.
-    pub fn to(&self) -> *mut u8 {
-        self.operands.to
+    /// The place of what this member gets, whose operands travel as they lie.
+    pub fn wanted(&self, member: u32) -> Memory {
+        // SAFETY: as above.
+        unsafe { Memory::new(self.to, self.result_of(member).len()) }
     }
 
-    /// What it gets goes where its vector is.
-    pub fn is_in_place(&self) -> bool {
-        self.operands.from == self.operands.to.cast_const()
+    /// So many elements of this member's vector, from the `first` on, as they travel.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn load(&self, first: usize, count: usize) -> MpiResult<Vector> {
+        // SAFETY: as above.
+        unsafe { self.reduction.load(self.from, first, count) }
+    }
+
+    /// Puts elements that have travelled where they go, from the `first` one of the result's place on.
+    pub fn store(&self, vector: &[u8], first: usize) {
+        // SAFETY: as above; in place, what was there has been loaded.
+        unsafe { self.reduction.store(vector, self.reduction.place_of(self.to, first)) };
     }
 
     /// Where a member's share of the whole result goes: to its place there, if the member gets all, or to
-    /// memory of its own.
+    /// memory of its own, the vector.
     ///
     /// # Errors
     /// There is no memory for it.
-    pub fn place_of_share(&self, member: u32, share: &Range<usize>) -> MpiResult<(Vector, *mut u8)> {
+    pub fn place_of_share(&self, member: u32, share: Range<usize>) -> MpiResult<(Vector, Memory)> {
         if self.gets_all(member) {
-            return Ok((Vector::default(), self.to().wrapping_add(share.start)));
+            return Ok((Vector::default(), self.wanted(member).part(share)));
         }
-        let mut elsewhere = Vector::new(share.len())?;
-        let place = elsewhere.as_mut_ptr();
-        Ok((elsewhere, place))
+        Vector::apart(share.len())
     }
 
-    /// Where a member combines what it gets, of so many bytes: where that goes, or, in place, in memory from
-    /// which it is copied at the end. The result would overwrite what others, or this member, still have to
-    /// read.
+    /// Where a member combines what it gets: where that goes, or, in place, in memory of its own, from which
+    /// it is copied at the end. The result would overwrite what others, or this member, still have to read.
     ///
     /// # Errors
     /// There is no memory for it.
-    pub fn place_apart(&self, bytes: usize) -> MpiResult<(Vector, *mut u8)> {
-        let mut elsewhere = Vector::new(if self.is_in_place() { bytes } else { 0 })?;
-        let place = if elsewhere.is_empty() { self.to() } else { elsewhere.as_mut_ptr() };
-        Ok((elsewhere, place))
+    pub fn place_apart(&self, member: u32) -> MpiResult<(Vector, Memory)> {
+        match self.from == self.to.cast_const() {
+            true => Vector::apart(self.result_of(member).len()),
+            false => Ok((Vector::default(), self.wanted(member))),
+        }
     }
 
     /// The root, or 0.
     pub fn root(&self) -> u32 {
-        if let Results::Root(root) = self.results { *root } else { 0 }
+        if let Results::Root(root) = self.results { root } else { 0 }
     }
 
     /// Whether a member gets the whole result.
     pub fn gets_all(&self, member: u32) -> bool {
         match self.results {
             Results::All => true,
-            Results::Root(root) => member == *root,
+            Results::Root(root) => member == root,
             Results::Shares(_) | Results::Prefix(_) => false,
         }
     }
@@ -142,7 +159,7 @@ impl<'a> Combination<'a> {
 
     /// Which bytes of the result a member gets.
     pub fn result_of(&self, member: u32) -> Range<usize> {
-        match self.results {
+        match &self.results {
             Results::Shares(shares) => {
                 let Range { start, end } = shares[member as usize].clone();
                 start * self.reduction.element..end * self.reduction.element
@@ -160,11 +177,11 @@ impl<'a> Combination<'a> {
 
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        let root = match self.results {
+        let root = match &self.results {
             Results::Shares(shares) => hash_of_counts(shares),
             _ => self.root(),
         };
-        Arrival { operation: self.reduction.said(), root, most_bytes: self.bytes(), ..Arrival::default() }
+        Arrival::board(root, self.reduction.said(), self.bytes())
     }
 }
 

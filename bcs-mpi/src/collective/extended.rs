@@ -101,16 +101,9 @@ fn real(bytes: &[u8]) -> Real {
 }
 
 impl Extended {
-    fn element_bytes(&self) -> usize {
-        match self.element {
-            ExtendedType::Real => BYTES,
-            ExtendedType::Complex | ExtendedType::WithIndex => 2 * BYTES,
-        }
-    }
-
     /// `inout = left op inout`, element by element. Bytes of an incomplete last element stay as they are.
     pub fn combine(&self, left: &[u8], inout: &mut [u8]) {
-        let bytes = self.element_bytes();
+        let bytes = if self.element == ExtendedType::Real { BYTES } else { 2 * BYTES };
         for (left, inout) in left.chunks_exact(bytes).zip(inout.chunks_exact_mut(bytes)) {
             match self.element {
                 ExtendedType::Real => {

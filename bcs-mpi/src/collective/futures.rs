@@ -1,17 +1,11 @@
 //! The operations of an intracommunicator, as the futures that calls launch: each takes the algorithm that
 //! [`policy`] says.
 
-use super::block::{Agreed, Block};
-use super::broadcast::Broadcast;
-use super::combination::{Combination, Operands, Results};
-use super::movement::{Movement, Pattern};
 use super::policy::{self, Situation, Transport};
-use super::reduction::Reduction;
-use super::side::{Side, Wires};
+use crate::collective::{Agreed, Block, Broadcast, Combination, Movement, Pattern, Results, Side, Wires};
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
-use crate::progress::members::Members;
-use crate::progress::party::Party;
+use crate::progress::{Arrival, Members, Party};
 
 /// Brings the blocks that this member gives, as the pattern says, to where others take them, and theirs to
 /// where it does. In place, what it would give itself is there, and what it gives may lie where it takes
@@ -32,7 +26,7 @@ pub async fn bring(
         false => Ok(()),
     };
     let bytes = agreed.of_all(if pattern.gives_the_same() { 1 } else { party.size });
-    let number = policy::choice(pattern.collective(), &Situation::of_blocks(&party, bytes));
+    let number = policy::choice(pattern.collective(), &Situation::of(&party, bytes, None));
     let by_slabs = policy::algorithms(pattern.collective())[number].transport == Transport::Slab;
     let wires = match &given {
         _ if !pattern.gives(rank) => Side::NOTHING.wires()?,
@@ -42,10 +36,8 @@ pub async fn bring(
         _ => given.wires()?,
     };
     let landings = if pattern.takes(rank) { taken.landings()? } else { Side::NOTHING.landings()? };
-    let outgoing = |member| (wires.at(member).cast_const(), given.bytes(member));
-    let incoming = |member| (landings.at(member), taken.bytes(member));
-    // SAFETY: wires and landings live until the operation is over.
-    let movement = unsafe { Movement::new(pattern, agreed, &outgoing, &incoming) };
+    let (outgoing, incoming) = (|member| wires.at(member), |member| landings.at(member));
+    let movement = Movement::new(pattern, agreed, &outgoing, &incoming);
     match pattern {
         Pattern::Gather(_) => policy::gather::run(number, &party, &movement).await?,
         Pattern::Scatter(_) => policy::scatter::run(number, &party, &movement).await?,
@@ -67,13 +59,12 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
         return Ok(());
     }
     if block.bytes == 0 {
-        return party.announce(root, (0, 0), 0);
+        return party.announce(&Arrival::board(root, (0, 0), 0));
     }
     let is_root = party.rank == root;
     let wire = if is_root { block.wire()? } else { block.landing()? };
-    // SAFETY: the wire lives until the operation is over; the root's is only read.
-    let broadcast = unsafe { Broadcast::new(root, block.agreed().signature, (wire.data, wire.bytes)) };
-    let number = policy::choice(Collective::bcast, &Situation::of_blocks(&party, Some(block.bytes)));
+    let broadcast = Broadcast { root, signature: block.agreed().signature, memory: wire.memory() };
+    let number = policy::choice(Collective::bcast, &Situation::of(&party, Some(block.bytes), None));
     policy::bcast::run(number, &party, &broadcast).await?;
     if !is_root {
         block.land(&wire);
@@ -86,20 +77,17 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
 ///
 /// # Errors
 /// Another member's vector, or share, is longer; the NIC fails.
-pub async fn combine(party: Party, reduction: Reduction, operands: Operands, results: Results) -> MpiResult {
-    // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let combination = unsafe { Combination::new(&reduction, &operands, &results) };
+pub async fn combine(party: Party, combination: Combination) -> MpiResult {
+    let Combination { reduction, results, count, .. } = &combination;
     if combination.bytes() == 0 {
-        let is_shared = matches!(results, Results::Shares(_));
-        let operation = if is_shared { reduction.said() } else { (0, 0) };
-        return party.announce(combination.root(), operation, 0);
+        let operation = if matches!(results, Results::Shares(_)) { reduction.said() } else { (0, 0) };
+        return party.announce(&Arrival::board(combination.root(), operation, 0));
     }
     if party.size == 1 && combination.gets_all(party.rank) {
-        // SAFETY: as above.
-        unsafe { reduction.store(&reduction.load(operands.from, 0, operands.count)?, operands.to) };
+        combination.store(&combination.load(0, *count)?, 0);
         return Ok(());
     }
-    let situation = Situation::of_vectors(&party, &reduction, combination.bytes());
+    let situation = Situation::of(&party, Some(combination.bytes()), Some(reduction));
     let number = policy::choice(results.collective(), &situation);
     match results {
         Results::All => policy::allreduce::run(number, &party, &combination).await,

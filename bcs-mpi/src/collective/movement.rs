@@ -1,10 +1,10 @@
-//! Calls in which blocks go from member to member: gather, scatter, allgather and alltoall, with their v
-//! and w forms (MPI-5.0, §6.5 to §6.8). Blocks become addresses and lengths here; how they go, `policy`
-//! says.
+//! Calls in which blocks go from member to member: broadcast, gather, scatter, allgather and alltoall, with
+//! their v and w forms (MPI-5.0, §6.4 to §6.8). Blocks become addresses and lengths here; how they go,
+//! `policy` says.
 
 use super::block::Agreed;
 use crate::object::collective::Collective;
-use crate::progress::meeting::Arrival;
+use crate::progress::{Arrival, Memory};
 
 /// Which members give blocks to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,39 +78,59 @@ pub struct Movement<'a> {
     pub pattern: Pattern,
     /// What members say alike of a block.
     pub agreed: Agreed,
-    outgoing: &'a dyn Fn(u32) -> (*const u8, usize),
-    incoming: &'a dyn Fn(u32) -> (*mut u8, usize),
+    outgoing: &'a dyn Fn(u32) -> Memory,
+    incoming: &'a dyn Fn(u32) -> Memory,
 }
 
 impl<'a> Movement<'a> {
-    /// The first byte and the length of the block that goes to a member, and of that which comes from one.
-    ///
-    /// # Safety
-    /// What is given must be readable, and what is taken writable and used by nobody else, as long as the
-    /// operation is under way.
-    pub unsafe fn new(
+    /// The block that goes to a member, and the place of that which comes from one.
+    pub fn new(
         pattern: Pattern,
         agreed: Agreed,
-        outgoing: &'a dyn Fn(u32) -> (*const u8, usize),
-        incoming: &'a dyn Fn(u32) -> (*mut u8, usize),
+        outgoing: &'a dyn Fn(u32) -> Memory,
+        incoming: &'a dyn Fn(u32) -> Memory,
     ) -> Self {
         Self { pattern, agreed, outgoing, incoming }
     }
 
     /// The block that goes to a member.
-    pub fn outgoing(&self, member: u32) -> (*const u8, usize) {
+    pub fn outgoing(&self, member: u32) -> Memory {
         (self.outgoing)(member)
     }
 
     /// The place of the block that comes from a member.
-    pub fn incoming(&self, member: u32) -> (*mut u8, usize) {
+    pub fn incoming(&self, member: u32) -> Memory {
         (self.incoming)(member)
+    }
+
+    /// The blocks that go to so many members, from the first one on.
+    ///
+    /// # Safety
+    /// They must lie one behind the other.
+    pub(super) unsafe fn row(&self, members: u32) -> Memory {
+        // SAFETY: the caller's promise.
+        unsafe { Memory::new(self.outgoing(0).first(), self.agreed.bytes * members as usize) }
     }
 
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        let Agreed { signature, bytes, .. } = self.agreed;
-        let root = self.pattern.root();
-        Arrival { operation: signature, root, most_bytes: bytes, ..Arrival::default() }
+        Arrival::board(self.pattern.root(), self.agreed.signature, self.agreed.bytes)
+    }
+}
+
+/// A block that goes from one member to all others.
+pub struct Broadcast {
+    /// Who has it.
+    pub root: u32,
+    /// As a descriptor's operation carries it.
+    pub signature: (u8, u8),
+    /// Where it is, or goes.
+    pub memory: Memory,
+}
+
+impl Broadcast {
+    /// What members say when they meet.
+    pub fn arrival(&self) -> Arrival {
+        Arrival::board(self.root, self.signature, self.memory.bytes())
     }
 }

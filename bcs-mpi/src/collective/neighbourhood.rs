@@ -4,28 +4,33 @@
 //!
 //! Every block is put before any is taken, and what is lent is read without its owner, so members do not
 //! wait for each other in a circle.
+//!
+//! The wiring ([`crate::object::topology::wiring`]) is made when a communicator has its first such call:
+//! every member opens an edge for each of those that it receives along, and tells the sender which. It goes
+//! with the communicator.
 
-use super::algorithm::{AlongEdges, neighbour_exchange};
+use super::algorithm::{AlongEdges, misfit, neighbour_exchange};
 use super::side;
-use super::wiring::wire;
 use crate::error::{MpiError, MpiResult};
+use crate::object::topology::Neighbours;
 use crate::object::topology::wiring::{EdgeEnds, Wiring};
-use crate::process::steps::drive;
-use crate::process::{Guard, Process};
-use crate::progress::party::{Joins, Party};
-use nic_emu::edge::{Arrived, EdgeReader, EdgeWriter};
-use nic_emu::mismatch::{EdgeEnd, report_of_edge};
-use nic_emu::port::{PortError, Put, Take};
+use crate::process::{Guard, Process, drive, with};
+use crate::progress::{Join, Joins, Memory, Party};
+use mds::Primitive;
+use nic_emu::edge::{EdgeReader, EdgeWriter};
+use nic_emu::mismatch::EdgeEnd;
+use nic_emu::port::{Put, Take};
 use nic_emu::status::{Room, WaitingFor};
 use std::mem::replace;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Sends block j to destination j, and receives block i from source i.
 ///
 /// # Errors
 /// The two ends of an edge do not fit; the NIC fails.
 pub fn exchange(process: &mut Guard, party: Party, exchange: AlongEdges) -> MpiResult {
-    let party = party.in_neighbourhood();
+    let party = party.tagged_as(Primitive::NeighborAlltoall);
     let what = party.waiting();
     if !party.is_on_one_node() || party.size == 1 || !process.port.uses_edges() {
         return drive(process, &what, neighbour_exchange(party, Rc::new(exchange)));
@@ -54,9 +59,7 @@ fn along(
     let AlongEdges { neighbours, send, receive } = exchange;
     let (outgoing, landings) = (send.wires()?, receive.landings()?);
     let mut requests = Vec::new();
-    // SAFETY: both live until all requests are complete.
-    let moved =
-        unsafe { put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut requests) };
+    let moved = put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut requests);
     // Also where that has failed.
     complete(process, party, requests)?;
     moved?;
@@ -82,11 +85,9 @@ fn complete(process: &mut Guard, party: &Party, requests: Vec<u32>) -> MpiResult
     Ok(process.port.check_whole(party.context())?)
 }
 
-/// Puts every block on its edge, and takes those of others; answers what goes by messages in `requests`.
-///
-/// # Safety
-/// Wires and landings must live until all requests are complete.
-unsafe fn put_and_take(
+/// Puts every block on its edge, and takes those of others; answers what goes by messages in `requests`. What
+/// goes, and where it does, has to live until these are complete.
+fn put_and_take(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
@@ -96,39 +97,30 @@ unsafe fn put_and_take(
     requests: &mut Vec<u32>,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
+    let sent = |block: u32| (outgoing.at(block), send.signature(block));
+    let wanted = |block: u32| (landings.at(block), receive.signature(block));
     let mut lent = Vec::new();
     for (edge, _) in neighbours.incoming.iter().zip(&wires.incoming).filter(|(_, wire)| wire.is_none()) {
-        let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
-        let to = landings.at(edge.block);
-        // SAFETY: the promise of `Side::new`; all requests are complete when this call returns.
-        requests.push(unsafe { party.receive_along(process, edge.peer, signature, to, bytes)? });
+        requests.push(party.receive_along(process, edge.peer, wanted(edge.block))?);
     }
     for (i, (edge, wire)) in neighbours.outgoing.iter().zip(&mut wires.outgoing).enumerate() {
-        let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
-        let from = outgoing.at(edge.block).cast_const();
+        let block = sent(edge.block);
         let put = match wire {
-            // SAFETY: the promise of `Side::new`; what is lent was read when this call returns.
-            Some(wire) => unsafe { put(process, party, what, wire, signature, (from, bytes))? },
+            Some(wire) => put(process, party, what, wire, block)?,
             None => Put::AsMessage,
         };
         match put {
             Put::Lent => lent.push(i),
-            Put::AsMessage => {
-                // SAFETY: as above; all requests are complete when this call returns.
-                requests.extend(unsafe { party.send_along(process, edge.peer, signature, from, bytes)? });
-            }
+            Put::AsMessage => requests.extend(party.send_along(process, edge.peer, block)?),
             Put::Buffered | Put::Full => {}
         }
     }
     exchange.copy_own(party, process)?;
     for (edge, wire) in neighbours.incoming.iter().zip(&mut wires.incoming) {
         let Some(wire) = wire else { continue };
-        let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
-        let to = landings.at(edge.block);
-        // SAFETY: the promise of `Side::new`.
-        if !unsafe { take(process, party, what, wire, edge.peer, signature, (to, bytes))? } {
-            // SAFETY: as above.
-            requests.push(unsafe { party.receive_along(process, edge.peer, signature, to, bytes)? });
+        let block = wanted(edge.block);
+        if !take(process, party, what, wire, edge.peer, block)? {
+            requests.push(party.receive_along(process, edge.peer, block)?);
         }
     }
     for i in lent {
@@ -140,10 +132,7 @@ unsafe fn put_and_take(
             found(process, party, was_read)
         })?;
         if !was_read {
-            let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
-            let from = outgoing.at(edge.block).cast_const();
-            // SAFETY: as above.
-            requests.extend(unsafe { party.send_along(process, edge.peer, signature, from, bytes)? });
+            requests.extend(party.send_along(process, edge.peer, sent(edge.block))?);
         }
     }
     Ok(())
@@ -157,18 +146,18 @@ fn found<T>(process: &Process, party: &Party, found: Option<T>) -> MpiResult<Opt
     Ok(found)
 }
 
-/// Puts a block on an edge.
-unsafe fn put(
+/// Puts a block, which has this signature, on an edge.
+fn put(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
     edge: &mut EdgeWriter,
-    signature: u16,
-    (data, bytes): (*const u8, usize),
+    (data, signature): (Memory, u16),
 ) -> MpiResult<Put> {
     loop {
-        // SAFETY: the caller's promise.
-        match unsafe { process.port.put_along(edge, party.check(signature), data, bytes)? } {
+        let check = party.check(signature);
+        // SAFETY: the promise of `Memory::new`; what is lent was read when the call returns.
+        match unsafe { process.port.put_along(edge, check, data.first(), data.bytes())? } {
             Put::Full => {
                 let what = WaitingFor { room: Room::Edge, ..*what };
                 process.wait(&what, |process| {
@@ -182,14 +171,13 @@ unsafe fn put(
 }
 
 /// Takes a block from an edge; false when it comes as a message.
-unsafe fn take(
+fn take(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
     edge: &mut EdgeReader,
     peer: u32,
-    signature: u16,
-    (to, bytes): (*mut u8, usize),
+    (to, signature): (Memory, u16),
 ) -> MpiResult<bool> {
     let arrived = match process.port.arrived_along(edge)? {
         Some(arrived) => arrived,
@@ -202,18 +190,22 @@ unsafe fn take(
             })?
         }
     };
-    if arrived.bytes != bytes as u64 || !arrived.check.fits(party.check(signature)) {
-        return Err(misfit(process, party, &arrived, peer, signature, bytes));
+    let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
+    let check = party.check(signature);
+    let receiver = EdgeEnd { rank: process.place.rank, check, bytes: to.bytes() as u64 };
+    if !sender.fits(&receiver) {
+        return Err(misfit(process, party, &sender, &receiver));
     }
-    // SAFETY: the caller's promise; the message has as many bytes.
-    let mut look = |process: &mut Process| match unsafe { process.port.take_along(edge, &arrived, to) } {
-        Ok(take) => Ok(take),
-        // Who lent it may have left, with an error.
-        Err(error) => {
-            process.port.check_whole(party.context())?;
-            Err(MpiError::from(error))
-        }
-    };
+    // SAFETY: the promise of `Memory::new`; the message has as many bytes.
+    let mut look =
+        |process: &mut Process| match unsafe { process.port.take_along(edge, &arrived, to.first()) } {
+            Ok(take) => Ok(take),
+            // Who lent it may have left, with an error.
+            Err(error) => {
+                process.port.check_whole(party.context())?;
+                Err(MpiError::from(error))
+            }
+        };
     let mut take = look(process)?;
     if take == Take::Partly {
         take = process.wait(what, |process| Ok(Some(look(process)?).filter(|take| *take != Take::Partly)))?;
@@ -221,23 +213,44 @@ unsafe fn take(
     Ok(take == Take::Whole)
 }
 
-#[cold]
-fn misfit(
-    process: &mut Guard,
-    party: &Party,
-    arrived: &Arrived,
-    peer: u32,
-    signature: u16,
-    bytes: usize,
-) -> MpiError {
-    let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
-    let check = party.check(signature);
-    let receiver = EdgeEnd { rank: process.place.rank, check, bytes: bytes as u64 };
-    let report = report_of_edge(party.context(), &sender, &receiver);
-    let broken = process.port.break_context(party.context(), &report);
-    match broken.and_then(|()| process.port.check_whole(party.context())) {
-        Err(error) => error.into(),
-        // There was no room to note it: the job is over.
-        Ok(()) => PortError::Aborted.into(),
+/// Opens the edges to a process and tells their senders; learns of those from it. All members do so in the
+/// same call.
+///
+/// # Errors
+/// The NIC fails.
+async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEnds>> {
+    let party = party.tagged_as(Primitive::NeighborAllgather);
+    let local = |process: &Process, peer: u32| -> MpiResult<Option<u32>> {
+        let rank = party.job_rank(peer);
+        Ok(process.port.memory().local_index(rank)?)
+    };
+    let mut incoming = Vec::with_capacity(neighbours.incoming.len());
+    for edge in &neighbours.incoming {
+        incoming.push(with(|process| match local(process, edge.peer)? {
+            Some(sender) => Ok(process.port.open_edge(sender)?),
+            None => Ok(None),
+        })?);
     }
+    // 1 + the number of the edge, or 0; and how many messages have gone along it before.
+    let tell = |edge: &EdgeReader| (edge.edge as u64 + 1) | (edge.taken as u64) << 32;
+    let told = incoming.iter().map(|edge| edge.as_ref().map_or(0, tell).to_ne_bytes());
+    let told: Vec<[u8; 8]> = told.collect();
+    let mut heard = vec![[0u8; 8]; neighbours.outgoing.len()];
+    let mut join = Join::new();
+    for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
+        join.receive(&party, edge.peer, number)?;
+    }
+    for (edge, number) in neighbours.incoming.iter().zip(&told) {
+        join.send(&party, edge.peer, number)?;
+    }
+    join.all().await?;
+    let mut outgoing = Vec::with_capacity(heard.len());
+    for (edge, number) in neighbours.outgoing.iter().zip(heard) {
+        let receiver = with(|process| local(process, edge.peer))?;
+        let heard = u64::from_ne_bytes(number);
+        let number = (heard as u32).checked_sub(1);
+        let writer = |(receiver, number)| EdgeWriter::new(receiver, number, (heard >> 32) as u32);
+        outgoing.push(receiver.zip(number).map(writer));
+    }
+    Ok(Box::new(EdgeEnds { incoming: incoming.into(), outgoing: outgoing.into() }))
 }

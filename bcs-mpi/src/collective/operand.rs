@@ -3,12 +3,11 @@
 //!
 //! Operands are taken as they lie in memory, elements at their extent, padding included: nothing is packed.
 
-use super::extended::{Extended, ExtendedType};
+use super::extended::ExtendedType;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::datatype::Datatypes;
-use nic_emu::arith::{self, Arithmetic, ElementType, ReduceOp};
-use nic_emu::descriptor::OF_REDUCTION;
+use nic_emu::arith::{ElementType, ReduceOp};
 use std::sync::LazyLock;
 
 /// An operation on a type of element.
@@ -44,16 +43,12 @@ fn element_of(datatype: &Datatype) -> Option<Element> {
     use ElementType as E;
     let nic = match (datatype.class, datatype.size) {
         (Class::CInteger, size) if datatype.name.contains("UNSIGNED") || datatype.name.contains("UINT") => {
-            unsigned(size)?
+            sized(size, UNSIGNED)?
         }
-        (Class::CInteger | Class::FortranInteger | Class::MultiLanguage, size) => match size {
-            1 => E::I8,
-            2 => E::I16,
-            4 => E::I32,
-            8 => E::I64,
-            _ => return None,
-        },
-        (Class::Logical, size) => unsigned(size)?,
+        (Class::CInteger | Class::FortranInteger | Class::MultiLanguage, size) => {
+            sized(size, [E::I8, E::I16, E::I32, E::I64])?
+        }
+        (Class::Logical, size) => sized(size, UNSIGNED)?,
         (Class::Byte, _) => E::Byte,
         (Class::Floating, 2) => E::F16,
         (Class::Floating, 4) => E::F32,
@@ -84,14 +79,12 @@ fn element_of(datatype: &Datatype) -> Option<Element> {
     Some(Element::Nic(nic))
 }
 
-const fn unsigned(size: usize) -> Option<ElementType> {
-    match size {
-        1 => Some(ElementType::U8),
-        2 => Some(ElementType::U16),
-        4 => Some(ElementType::U32),
-        8 => Some(ElementType::U64),
-        _ => None,
-    }
+const UNSIGNED: [ElementType; 4] = [ElementType::U8, ElementType::U16, ElementType::U32, ElementType::U64];
+
+/// The integer of so many bytes, of those of 1, 2, 4 and 8.
+fn sized(bytes: usize, integers: [ElementType; 4]) -> Option<ElementType> {
+    let number = bytes.is_power_of_two().then(|| bytes.trailing_zeros())?;
+    integers.get(number as usize).copied()
 }
 
 const fn reduce_op(op: MPI_Op) -> Option<ReduceOp> {
@@ -157,61 +150,12 @@ impl Operand {
             }
         }
     }
-
-    /// The numbers that a collective descriptor carries; none when the NIC does not compute with the element.
-    #[inline]
-    pub fn on_nic(&self) -> Option<(u8, u8)> {
-        match self.element {
-            Element::Nic(element) => Some((self.op as u8, element as u8)),
-            Element::Host(_) => None,
-        }
-    }
-
-    /// What a board says of it, for members to agree on.
-    pub fn said(&self) -> (u8, u8) {
-        let element = match self.element {
-            Element::Nic(element) => element as u8,
-            Element::Host(element) => u8::MAX - element as u8,
-        };
-        (self.op as u8 | OF_REDUCTION, element)
-    }
-
-    /// Combines operands of so many bytes that others may write, too, as [`arith::combine_at`] does; none
-    /// where the NIC does not compute with the element.
-    ///
-    /// # Safety
-    /// As there.
-    pub unsafe fn combine_at(
-        &self,
-        places: (*const u8, *const u8, *mut u8),
-        bytes: usize,
-        arithmetic: Arithmetic,
-    ) -> Option<MpiResult> {
-        let Element::Nic(element) = self.element else { return None };
-        // SAFETY: the caller's promise.
-        let done = unsafe { arith::combine_at(self.op, element, places, bytes, arithmetic) };
-        Some(done.map_err(|error| MpiError::new(Problem::Nic(error.to_string()))))
-    }
-
-    /// `inout = left op inout`, element by element; `left` is of the lower ranks.
-    ///
-    /// # Errors
-    /// Lengths that are no whole number of elements or differ: not for what [`Operand::new`] has checked.
-    pub fn combine(&self, left: &[u8], inout: &mut [u8], arithmetic: Arithmetic) -> MpiResult<()> {
-        match self.element {
-            Element::Nic(element) => arith::combine(self.op, element, left, inout, arithmetic)
-                .map_err(|error| MpiError::new(Problem::Nic(error.to_string()))),
-            Element::Host(element) => {
-                Extended { op: self.op, element }.combine(left, inout);
-                Ok(())
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nic_emu::arith::{self, Arithmetic};
 
     #[test]
     fn every_operation_takes_exactly_the_datatypes_of_its_classes() {

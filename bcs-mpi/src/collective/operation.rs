@@ -32,12 +32,6 @@ pub struct UserOperation {
 /// Operations of the program.
 pub(crate) static OPERATIONS: Lasting<Table<UserOperation>> = Lasting::new(Table::new(Kind::Operation));
 
-/// Whether a handle is none of a predefined operation.
-#[inline]
-pub fn is_user(op: MPI_Op) -> bool {
-    predefined_operation(op).is_none()
-}
-
 /// The operation of a handle.
 ///
 /// # Errors

@@ -39,33 +39,15 @@ impl Numbers {
     }
 }
 
-/// Where a call's blocks lie.
-#[derive(Clone, Copy, Debug)]
-pub enum Blocks {
-    /// `count` elements each, one block after the other.
-    Equal(i64),
-    /// As counts and displacements say; displacements in extents of the datatype.
-    Vector(Numbers, Numbers),
-}
-
-/// The blocks of a w form: a count, a displacement in bytes and a datatype each.
-#[derive(Clone, Copy, Debug)]
-pub struct Typed {
-    /// Elements of each.
-    pub counts: Numbers,
-    /// Bytes from the buffer's address to each.
-    pub displacements: Numbers,
-    /// The type of the elements of each.
-    pub types: *const MPI_Datatype,
-}
-
-/// Where blocks of a call lie, with the type of their elements.
+/// Where blocks of a call lie, and of which type their elements are.
 #[derive(Clone, Copy, Debug)]
 pub enum Places {
-    /// All of one type.
-    Of(Blocks, MPI_Datatype),
-    /// Each of its own.
-    Typed(Typed),
+    /// So many elements of this type each, one block after the other.
+    Equal(i64, MPI_Datatype),
+    /// As counts and displacements say, of this type; displacements are in its extents.
+    Vector(Numbers, Numbers, MPI_Datatype),
+    /// As counts and displacements say, each of a type of its own; displacements are in bytes.
+    Typed(Numbers, Numbers, *const MPI_Datatype),
 }
 
 impl Places {
@@ -83,51 +65,43 @@ impl Places {
         names: &Names,
         members: usize,
     ) -> MpiResult<Vec<(i64, isize, MPI_Datatype)>> {
-        let displacements = if is_sent(names) { "sdispls" } else { "rdispls" };
+        let displs = if is_sent(names) { "sdispls" } else { "rdispls" };
         let [_, counts, types] = self.names(names);
-        match *self {
-            Places::Of(blocks, datatype) => {
-                let extent = datatypes.committed(names[2], datatype)?.extent() as isize;
-                // What is no address is none of the program's, and is not used.
-                let block =
-                    |(count, index): (i64, i64)| (count, (index as isize).wrapping_mul(extent), datatype);
-                match blocks {
-                    Blocks::Equal(count) => {
-                        Ok((0..members as i64).map(|i| block((count, i.saturating_mul(count)))).collect())
-                    }
-                    Blocks::Vector(numbers, _) if numbers.is_null() => Err(null_array(counts)),
-                    Blocks::Vector(_, places) if places.is_null() => Err(null_array(displacements)),
-                    Blocks::Vector(numbers, places) => {
-                        // SAFETY: the caller's promise.
-                        Ok((0..members).map(|i| block(unsafe { (numbers.at(i), places.at(i)) })).collect())
-                    }
-                }
+        let extent = |datatype| datatypes.committed(types, datatype).map(|of| of.extent() as isize);
+        // What is no address is none of the program's, and is not used.
+        let at = |index: i64, extent: isize| (index as isize).wrapping_mul(extent);
+        Ok(match *self {
+            Places::Equal(count, of) => {
+                let extent = extent(of)?;
+                let block = |i: i64| (count, at(i.saturating_mul(count), extent), of);
+                (0..members as i64).map(block).collect()
             }
-            Places::Typed(typed) => {
-                let missing = [
-                    (typed.counts.is_null(), counts),
-                    (typed.displacements.is_null(), displacements),
-                    (typed.types.is_null(), types),
-                ];
-                if let Some((_, argument)) = missing.into_iter().find(|(is_null, _)| *is_null && members > 0)
-                {
-                    return Err(null_array(argument));
-                }
+            Places::Vector(numbers, places, of) => {
+                let extent = extent(of)?;
+                check_array(numbers.is_null(), counts)?;
+                check_array(places.is_null(), displs)?;
                 // SAFETY: the caller's promise.
-                let block = |i| unsafe {
-                    (typed.counts.at(i), typed.displacements.at(i) as isize, *typed.types.add(i))
-                };
-                Ok((0..members).map(block).collect())
+                let block = |i| unsafe { (numbers.at(i), at(places.at(i), extent), of) };
+                (0..members).map(block).collect()
             }
-        }
+            Places::Typed(..) if members == 0 => Vec::new(),
+            Places::Typed(numbers, places, of) => {
+                check_array(numbers.is_null(), counts)?;
+                check_array(places.is_null(), displs)?;
+                check_array(of.is_null(), types)?;
+                // SAFETY: as above.
+                let block = |i| unsafe { (numbers.at(i), places.at(i) as isize, *of.add(i)) };
+                (0..members).map(block).collect()
+            }
+        })
     }
 
     /// The names of its arguments, in a call whose other form has these.
     pub(super) fn names(&self, names: &Names) -> Names {
         match self {
-            Places::Of(..) => *names,
-            Places::Typed(_) if is_sent(names) => [names[0], "sendcounts", "sendtypes"],
-            Places::Typed(_) => [names[0], "recvcounts", "recvtypes"],
+            Places::Typed(..) if is_sent(names) => [names[0], "sendcounts", "sendtypes"],
+            Places::Typed(..) => [names[0], "recvcounts", "recvtypes"],
+            _ => *names,
         }
     }
 }
@@ -136,7 +110,7 @@ fn is_sent(names: &Names) -> bool {
     names[1].starts_with("send")
 }
 
-#[cold]
-fn null_array(argument: &'static str) -> MpiError {
-    MpiError::new(Problem::NullResult { argument })
+/// Refuses an array that is null.
+pub(super) fn check_array(is_null: bool, argument: &'static str) -> MpiResult {
+    if is_null { Err(MpiError::new(Problem::NullResult { argument })) } else { Ok(()) }
 }

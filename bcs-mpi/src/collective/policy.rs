@@ -7,17 +7,11 @@
 //! COLLECTIVE=ALGORITHM microbench` measures one beside another.
 
 use super::algorithm;
-use super::broadcast::Broadcast;
-use super::combination::Combination;
-use super::movement::Movement;
-use super::reduction::Reduction;
+use crate::collective::{Broadcast, Combination, Movement, Reduction};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::collective::Collective;
 use crate::process::monitor::note_algorithm;
-use crate::progress::meeting::Arrival;
-use crate::progress::members::{Members, Membership};
-use crate::progress::nodes::Nodes;
-use crate::progress::party::Party;
+use crate::progress::{Members, Membership, Nodes, Party};
 use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::lane::LANE_MEMBERS;
 use nic_emu::memory::BROUGHT_BYTES;
@@ -70,17 +64,13 @@ pub struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
-    /// Members give so many bytes each at most, or blocks that nobody else knows of (none).
-    pub fn of_blocks(party: &'a Party, bytes: Option<usize>) -> Self {
-        Self { party: Some(party), ..Self::apart(party, bytes, None) }
+    /// Members give so many bytes each at most, or blocks that nobody else knows of (none), which are
+    /// combined by a reduction, if there is one.
+    pub fn of(party: &'a Party, bytes: Option<usize>, reduction: Option<&'a Reduction>) -> Self {
+        Self { party: Some(party), ..Self::apart(party, bytes, reduction) }
     }
 
-    /// Members combine vectors of so many bytes.
-    pub fn of_vectors(party: &'a Party, reduction: &'a Reduction, bytes: usize) -> Self {
-        Self { reduction: Some(reduction), ..Self::of_blocks(party, Some(bytes)) }
-    }
-
-    /// Members have nothing but messages.
+    /// The same of members that have nothing but messages.
     pub fn apart(
         members: &'a dyn Membership,
         bytes: Option<usize>,
@@ -165,7 +155,7 @@ impl<'a> Situation<'a> {
 
     /// Members share nodes, and those of a node are a whole part of the reduction tree.
     fn has_lanes(&self) -> bool {
-        let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.len() > 1);
+        let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.count() > 1);
         self.nodes().and_then(each).is_some_and(|each| each > 1) && self.travels_as_it_lies()
     }
 
@@ -238,16 +228,9 @@ pub struct Algorithm {
     /// What carries its bytes.
     pub transport: Transport,
     /// Whether it can be used.
-    can: fn(&Situation<'_>) -> bool,
+    pub can: fn(&Situation<'_>) -> bool,
     /// Whether it is to be used, if none before it is.
     suits: fn(&Situation<'_>) -> bool,
-}
-
-impl Algorithm {
-    /// Whether it can be used.
-    pub fn can(&self, situation: &Situation<'_>) -> bool {
-        (self.can)(situation)
-    }
 }
 
 /// The algorithms of a collective, in the order in which they are asked.
@@ -258,8 +241,8 @@ pub fn algorithms(collective: Collective) -> &'static [Algorithm] {
 /// The number of the algorithm that an operation takes.
 pub fn choice(collective: Collective, situation: &Situation<'_>) -> usize {
     let algorithms = algorithms(collective);
-    let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| algorithm.can(situation));
-    let suits = |algorithm: &Algorithm| algorithm.can(situation) && (algorithm.suits)(situation);
+    let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| (algorithm.can)(situation));
+    let suits = |algorithm: &Algorithm| (algorithm.can)(situation) && (algorithm.suits)(situation);
     let wanted = situation.party.and_then(|party| party.wanted.algorithm(collective));
     // The last one can always be used.
     wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)
@@ -305,8 +288,7 @@ macro_rules! algorithms_of {
         pub async fn run(number: usize, party: &Party, call: $call) -> MpiResult {
             note_algorithm(Collective::$collective, number);
             if ALGORITHMS[number].transport == Transport::Messages {
-                let Arrival { root, operation, most_bytes, .. } = call.arrival();
-                party.announce(root, operation, most_bytes)?;
+                party.announce(&call.arrival())?;
             }
             let mut numbers = 0..;
             $(if numbers.next() == Some(number) {

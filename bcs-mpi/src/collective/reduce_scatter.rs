@@ -1,7 +1,7 @@
 //! MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-5.0, §6.10): the shares of the members.
 
-use super::places::Numbers;
-use crate::error::{MpiError, MpiResult, Problem};
+use super::places::{Numbers, check_array};
+use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Names, wrong_count};
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,11 +26,7 @@ pub enum Shares {
 /// # Errors
 /// No array, or a negative number.
 pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<(Arc<[Range<usize>]>, i64)> {
-    if let Shares::Each(numbers) = shares
-        && numbers.is_null()
-    {
-        return Err(MpiError::new(Problem::NullResult { argument: "recvcounts" }));
-    }
+    check_array(matches!(shares, Shares::Each(numbers) if numbers.is_null()), "recvcounts")?;
     let mut total = 0i64;
     let share = |member| {
         let value = match *shares {

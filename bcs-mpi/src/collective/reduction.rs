@@ -4,19 +4,20 @@
 //! forms. Those of an operation of the program travel packed unless they lie together, and are spread out
 //! as their datatype has them when the function is called; it runs without the library's lock.
 
-use super::operand::Operand;
+use super::extended::Extended;
+use super::operand::{Element, Operand};
 use super::operation::{self, Function};
 use super::vector::Vector;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::datatype::Type;
 use crate::object::datatype::buffer::{MOST_ROOM, Names, bytes_of, check_address, check_count};
-use crate::process::task::{unguarded, with};
-use crate::process::{Guard, Process};
-use nic_emu::arith::Arithmetic;
+use crate::process::{Guard, Process, unguarded, with};
 use nic_emu::arith::reduction_tree::ReductionTree;
-use nic_emu::descriptor::OF_PROGRAM;
+use nic_emu::arith::{self, Arithmetic, ElementType, ReduceOp};
+use nic_emu::descriptor::{OF_PROGRAM, OF_REDUCTION};
 use std::ffi::{c_int, c_void};
+use std::fmt::Display;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -30,7 +31,10 @@ pub struct Reduction {
 
 #[derive(Clone, Debug)]
 enum ReductionKind {
-    Predefined(Operand, Arithmetic),
+    /// What the NIC computes with, too.
+    Nic(ReduceOp, ElementType, Arithmetic),
+    /// What the host alone has.
+    Host(Extended),
     User(User),
 }
 
@@ -52,7 +56,7 @@ impl Reduction {
     /// No such operation or datatype, or one that does not go with the other.
     #[inline(always)]
     pub fn new(process: &Process, op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
-        if operation::is_user(op) {
+        if predefined_operation(op).is_none() {
             let user = User::new(process, op, datatype)?;
             return Ok(Self { element: user.of.size() as usize, kind: ReductionKind::User(user) });
         }
@@ -63,23 +67,31 @@ impl Reduction {
     }
 
     /// A predefined operation.
-    pub fn of_operand(operand: Operand, arithmetic: Arithmetic) -> Self {
-        Self { element: operand.extent, kind: ReductionKind::Predefined(operand, arithmetic) }
+    #[inline]
+    pub fn of_operand(Operand { op, element, extent }: Operand, arithmetic: Arithmetic) -> Self {
+        let kind = match element {
+            Element::Nic(element) => ReductionKind::Nic(op, element, arithmetic),
+            Element::Host(element) => ReductionKind::Host(Extended { op, element }),
+        };
+        Self { element: extent, kind }
     }
 
     /// The numbers of a predefined operation that the NIC can do.
     #[inline(always)]
     pub fn on_nic(&self) -> Option<(u8, u8)> {
-        match &self.kind {
-            ReductionKind::Predefined(operand, _) => operand.on_nic(),
-            ReductionKind::User(_) => None,
+        match self.kind {
+            ReductionKind::Nic(op, element, _) => Some((op as u8, element as u8)),
+            _ => None,
         }
     }
 
     /// What a board says of it, for members to agree on.
     pub fn said(&self) -> (u8, u8) {
-        match &self.kind {
-            ReductionKind::Predefined(operand, _) => operand.said(),
+        match self.kind {
+            ReductionKind::Nic(op, element, _) => (op as u8 | OF_REDUCTION, element as u8),
+            ReductionKind::Host(Extended { op, element }) => {
+                (op as u8 | OF_REDUCTION, u8::MAX - element as u8)
+            }
             ReductionKind::User(_) => (OF_PROGRAM, 0),
         }
     }
@@ -91,18 +103,16 @@ impl Reduction {
     #[inline(always)]
     pub fn check(&self, names: &Names, buffer: *const c_void, count: i64) -> MpiResult<usize> {
         match &self.kind {
-            ReductionKind::Predefined(operand, _) => {
-                bytes_of::<MOST_ROOM>(names, buffer, count, operand.extent, done_with(names))
-            }
             ReductionKind::User(user) => user.check(names, buffer, count),
+            _ => bytes_of::<MOST_ROOM>(names, buffer, count, self.element, done_with(names)),
         }
     }
 
     /// Bytes in memory from one element to the next.
     fn extent(&self) -> isize {
         match &self.kind {
-            ReductionKind::Predefined(operand, _) => operand.extent as isize,
             ReductionKind::User(user) => user.of.extent() as isize,
+            _ => self.element as isize,
         }
     }
 
@@ -110,8 +120,8 @@ impl Reduction {
     #[inline(always)]
     pub fn travels_as_it_lies(&self) -> bool {
         match &self.kind {
-            ReductionKind::Predefined(..) => true,
             ReductionKind::User(user) => user.together,
+            _ => true,
         }
     }
 
@@ -166,7 +176,13 @@ impl Reduction {
     /// Lengths that differ: not for what [`Self::check`] has found well.
     pub fn combine(&self, left: &[u8], inout: &mut [u8]) -> MpiResult {
         match &self.kind {
-            ReductionKind::Predefined(operand, arithmetic) => operand.combine(left, inout, *arithmetic),
+            ReductionKind::Nic(op, element, arithmetic) => {
+                arith::combine(*op, *element, left, inout, *arithmetic).map_err(not_combined)
+            }
+            ReductionKind::Host(extended) => {
+                extended.combine(left, inout);
+                Ok(())
+            }
             ReductionKind::User(user) => user.combine(left, inout),
         }
     }
@@ -180,11 +196,10 @@ impl Reduction {
     /// # Errors
     /// As [`Self::combine`].
     unsafe fn combine_at(&self, left: *const u8, right: *const u8, out: *mut u8, bytes: usize) -> MpiResult {
-        if let ReductionKind::Predefined(operand, arithmetic) = &self.kind {
+        if let ReductionKind::Nic(op, element, arithmetic) = self.kind {
             // SAFETY: the caller's promise.
-            if let Some(done) = unsafe { operand.combine_at((left, right, out), bytes, *arithmetic) } {
-                return done;
-            }
+            let done = unsafe { arith::combine_at(op, element, (left, right, out), bytes, arithmetic) };
+            return done.map_err(not_combined);
         }
         let mut own;
         // SAFETY: as above; here nobody else writes the operands.
@@ -270,27 +285,30 @@ impl Reduction {
         count: usize,
     ) -> MpiResult {
         match &self.kind {
-            ReductionKind::Predefined(operand, arithmetic) => {
-                let bytes = count * operand.extent;
-                if bytes == 0 {
-                    return Ok(());
-                }
-                // SAFETY: the caller's promise.
-                let (left, inout) = unsafe {
-                    (std::slice::from_raw_parts(left, bytes), std::slice::from_raw_parts_mut(inout, bytes))
-                };
-                operand.combine(left, inout, *arithmetic)
-            }
             ReductionKind::User(user) => {
                 let (function, mut datatype) = (user.function, user.datatype);
-                // SAFETY: as above; the program vouches for its function.
+                // SAFETY: the caller's promise; the program vouches for its function.
                 guard.without_lock(|| unsafe {
                     call(function, left.cast_mut(), inout, count, user.of.extent() as isize, &mut datatype);
                 });
                 Ok(())
             }
+            _ if count * self.element == 0 => Ok(()),
+            _ => {
+                let bytes = count * self.element;
+                // SAFETY: as above.
+                let (left, inout) = unsafe {
+                    (std::slice::from_raw_parts(left, bytes), std::slice::from_raw_parts_mut(inout, bytes))
+                };
+                self.combine(left, inout)
+            }
         }
     }
+}
+
+#[cold]
+fn not_combined(error: impl Display) -> MpiError {
+    MpiError::new(Problem::Nic(error.to_string()))
 }
 
 /// What is done with the elements of a buffer of this name.

@@ -5,12 +5,9 @@
 //! together is packed when the operation starts, the same block once for all.
 
 use super::block::{Agreed, Block, Wire};
-use super::places::{Blocks, Places};
 use super::vector::Vector;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
-use crate::process::Process;
-use std::ffi::c_void;
+use crate::progress::Memory;
 
 /// Blocks of a side, one for each member or edge.
 #[derive(Clone, Debug)]
@@ -30,44 +27,6 @@ impl Side {
     /// None, where the argument does not matter.
     pub const NOTHING: Self = Side::Each(Vec::new());
 
-    /// The blocks that a call's arguments describe, so many.
-    ///
-    /// # Safety
-    /// The address as [`Block::new`] says, for every block; arrays must be null or have so many elements.
-    ///
-    /// # Errors
-    /// A null buffer for something, a null array, a count or a datatype that cannot be.
-    pub unsafe fn new(
-        process: &Process,
-        names: &Names,
-        buffer: *const c_void,
-        places: &Places,
-        edges: usize,
-        action: &'static str,
-    ) -> MpiResult<Self> {
-        check_not_in_place(names[0], buffer)?;
-        if let Places::Of(Blocks::Equal(count), datatype) = *places
-            && edges > 0
-            && contiguous_bytes(datatype).is_some()
-        {
-            // SAFETY: the caller's promise; the others are as this one.
-            let first = unsafe { Block::new(process, names, buffer, count, datatype, action)? };
-            let apart = first.bytes;
-            return Ok(Side::Alike { first, apart });
-        }
-        // SAFETY: the caller's promise.
-        let list = unsafe { places.read(&process.datatypes, names, edges)? };
-        let names = places.names(names);
-        let block = |(count, at, datatype)| {
-            // With MPI_BOTTOM a type is made of addresses; without a displacement it stays null, and is found
-            // so if it is not.
-            let at = buffer.wrapping_byte_offset(at);
-            // SAFETY: as above.
-            unsafe { Block::displaced(process, &names, at, count, datatype, action) }
-        };
-        Ok(Side::Each(list.into_iter().map(block).collect::<MpiResult<_>>()?))
-    }
-
     /// The same block for all.
     pub fn same(first: Block) -> Self {
         Side::Alike { first, apart: 0 }
@@ -81,10 +40,9 @@ impl Side {
         }
     }
 
-    /// Where the first block is, and how far from one to the next, if each has so many bytes that lie
-    /// together.
+    /// The first block, and how far it is from one to the next, if each has so many bytes that lie together.
     #[inline]
-    pub fn row(&self, bytes: usize) -> Option<(*mut u8, usize)> {
+    pub fn row(&self, bytes: usize) -> Option<(Memory, usize)> {
         match self {
             Side::Alike { first, apart } if first.bytes == bytes => Some((first.together()?, *apart)),
             _ => None,
@@ -201,12 +159,16 @@ impl Wires {
         Ok(Wires::Alike(Wire::of(packed), bytes))
     }
 
-    /// The first byte of a block.
+    /// A block's bytes, or the room for them.
     #[inline]
-    pub fn at(&self, block: u32) -> *mut u8 {
+    pub fn at(&self, block: u32) -> Memory {
         match self {
-            Wires::Alike(first, apart) => first.data.wrapping_add(block as usize * apart),
-            Wires::Each(each) => each[block as usize].data,
+            Wires::Alike(all, 0) => all.memory(),
+            // SAFETY: the promise of `Everyone::new`: as many blocks as are asked for lie there.
+            Wires::Alike(first, apart) => unsafe {
+                Memory::new(first.memory().first().wrapping_add(block as usize * apart), *apart)
+            },
+            Wires::Each(each) => each[block as usize].memory(),
         }
     }
 }

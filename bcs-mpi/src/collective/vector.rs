@@ -1,6 +1,7 @@
 //! Memory of the library's own for what comes or goes in a collective.
 
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::progress::Memory;
 use std::ops::{Deref, DerefMut};
 
 /// A vector of operands, aligned for any type.
@@ -32,6 +33,17 @@ impl Vector {
         }
         // SAFETY: so many words were allocated, as the vector will free them, and zeroes are words.
         Ok(Self { words: unsafe { Vec::from_raw_parts(words.cast(), count, count) }, bytes })
+    }
+
+    /// A vector, and its memory for an operation that keeps it.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn apart(bytes: usize) -> MpiResult<(Self, Memory)> {
+        let mut vector = Self::new(bytes)?;
+        // SAFETY: the operation keeps the vector until it is over, and uses the memory alone.
+        let memory = unsafe { Memory::new(vector.as_mut_ptr(), bytes) };
+        Ok((vector, memory))
     }
 }
 

@@ -13,12 +13,11 @@ use crate::object::error_handler::release;
 use crate::object::topology::wiring::Wiring;
 use crate::point_to_point::attached_buffer;
 use crate::process::exit::end_if_unheard;
-use crate::process::task::with;
-use crate::process::{self, Guard, Process};
-use crate::progress::meeting::{Arrival, awaits_all, collective_of, post, waiting_in};
+use crate::process::{self, Guard, Process, with};
+use crate::progress::Arrival;
+use crate::progress::meeting::{collective_of, post, waiting_in};
 use mds::Primitive;
 use nic_emu::contexts::{self, ERRORS_ARE_FATAL};
-use nic_emu::descriptor::CollectiveKind;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -97,10 +96,10 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
         return Ok(());
     }
     let operation = if communicator.errors_are_fatal() { ERRORS_ARE_FATAL } else { (0, 0) };
-    let arrival = Arrival { kind: CollectiveKind::Barrier, operation, ..Arrival::default() };
+    let arrival = Arrival { operation, ..Arrival::BARRIER };
     let collective = collective_of(communicator, Primitive::CommFree, &arrival);
     // SAFETY: nothing is contributed.
-    match unsafe { post(process, &collective, awaits_all(&collective), std::ptr::null(), 0, false) } {
+    match unsafe { post(process, &collective, 0, std::ptr::null(), 0, false) } {
         Ok(waiter) => {
             debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");
             Ok(())

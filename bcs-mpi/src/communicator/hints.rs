@@ -5,9 +5,9 @@ use crate::error::MpiResult;
 use crate::info;
 use crate::object::wanted::{HINT, Wanted};
 use crate::process::{self, Guard};
-use crate::progress::meeting::Arrival;
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
+use nic_emu::descriptor::OF_LIBRARY;
 use nic_emu::root::NO_ROOT;
 
 /// MPI_Comm_set_info: what `info` does not name stays.
@@ -46,9 +46,9 @@ pub(super) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -
 fn tell(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
     let no_root = if communicator.is_inter() { NO_ROOT } else { 0 };
-    let Arrival { operation, root, most_bytes, .. } = Arrival::of_wanted(&communicator.hints.wanted, no_root);
-    Party::join(&mut process.communicators, comm, call, false)?
-        .announce_in(process, root, operation, most_bytes)
+    let hash = communicator.hints.wanted.hash() as usize;
+    let arrival = Arrival::board(no_root, (OF_LIBRARY, 1), hash);
+    Party::join(&mut process.communicators, comm, call, false)?.announce_in(process, &arrival)
 }
 
 /// MPI_Comm_get_info: a new info object with all hints of the communicator, defaults too.

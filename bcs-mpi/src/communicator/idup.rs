@@ -12,13 +12,10 @@ use super::new::{Duplication, Kin, kin_of, make, store, take_context, taken};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::communicator::NO_CONTEXT;
-use crate::process::task::with;
-use crate::process::{self, Guard};
-use crate::progress::meeting::Arrival;
-use crate::progress::party::{Joins, Party};
+use crate::process::{self, Guard, with};
+use crate::progress::{Arrival, Joins, Memory, Party, take_result};
 use mds::Primitive;
 use nic_emu::descriptor::CollectiveKind;
-use std::ptr::null_mut;
 
 /// MPI_Comm_idup and, with hints, MPI_Comm_idup_with_info: the duplicate, to be used when the request is
 /// complete.
@@ -53,15 +50,18 @@ pub(crate) fn begin(
     let party = Party::join(&mut process.communicators, comm, call, false)?;
     let what = party.waiting();
     let future = Box::pin(async move {
-        let (given, mut brought) = (chosen.to_ne_bytes(), chosen.to_ne_bytes());
+        let mut told = chosen.to_ne_bytes();
+        // SAFETY: the future keeps it until the answer is there.
+        let memory = unsafe { Memory::new(told.as_mut_ptr(), told.len()) };
         if party.size > 1 {
             let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
-            let room =
-                if party.rank == root { (null_mut(), 0) } else { (brought.as_mut_ptr(), brought.len()) };
-            // SAFETY: the future keeps both until the answer is there.
-            unsafe { party.on_nic(&arrival, (given.as_ptr(), given.len()), 0, room).await? };
+            // SAFETY: as above.
+            let meet = unsafe { party.meet(&arrival, memory.first(), memory.bytes(), party.rank != root) };
+            if let Some(release) = meet.await? {
+                with(|process| take_result(process, release, 0, memory))?;
+            }
         }
-        let context = taken(u32::from_ne_bytes(brought))?;
+        let context = taken(u32::from_ne_bytes(told))?;
         with(|process| {
             process.set_context(new, context)?;
             tell_of_new(process, call, new)

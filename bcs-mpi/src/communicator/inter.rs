@@ -20,11 +20,9 @@ use crate::object::error_handler::{release, retain_for};
 use crate::object::hints::Hints;
 use crate::object::{Communicator, Group};
 use crate::point_to_point::send_tag;
-use crate::process::steps::drive;
-use crate::process::task::with;
-use crate::process::{self, Guard, Process};
+use crate::process::{self, Guard, Process, drive, with};
 use crate::progress::meeting::gather_all;
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
 use nic_emu::root::{NO_ROOT, Side};
@@ -167,35 +165,25 @@ fn check_disjoint(one: &Group, other: &Group, argument: &'static str, class: c_i
     Err(MpiError::argument(class, argument, "a group that overlaps the other one", allowed))
 }
 
-/// A leader's way to the other one.
-struct WayToLeader {
-    bridge: Party,
-    /// What the other leader is called there.
-    peer: u32,
-    /// This leader takes what both groups share.
-    takes: bool,
+/// What a leader says to the other one, which is the `peer` there: its group, and the contexts that it takes.
+/// Nobody knows before whether all are on one node, so a context that both share is taken for either case, if
+/// this leader `takes` it.
+fn leading(process: &Process, bridge: Party, peer: u32, takes: bool, own: &Group) -> MpiResult<Leading> {
+    let take = |reach| contexts::take(process.port.memory(), reach).unwrap_or(NO_CONTEXT);
+    let shared = if takes { EITHER.map(take).to_vec() } else { Vec::new() };
+    let taken = Taken { shared, hidden: vec![take_context(process, own)?] };
+    Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own.ranks())) })
 }
 
-/// Tells two groups that have no communicator of both yet what the other one is, and the contexts that
-/// both share and that of the own group's hidden intracommunicator. Nobody knows before whether all are
-/// on one node, so a context is taken for either case, and one of them is given back. `way` is none at
-/// all but the leader; what is wrong there is told too.
+/// Tells two groups that have no communicator of both yet what the other one is, and the contexts that both
+/// share and that of the own group's hidden intracommunicator; of the former one is given back. `leading` is
+/// none at all but the leader; what is wrong there is told too.
 async fn introduce(
     assembly: Assembly,
     own: Group,
-    way: Option<MpiResult<WayToLeader>>,
+    leading: Option<MpiResult<Leading>>,
 ) -> MpiResult<(Groups, (u32, u32))> {
-    let leads = way.is_some();
-    let lead = |WayToLeader { bridge, peer, takes }| {
-        let taken = with(|process| {
-            let memory = process.port.memory();
-            let take = |reach| contexts::take(memory, reach).unwrap_or(NO_CONTEXT);
-            let shared = if takes { EITHER.map(take).to_vec() } else { Vec::new() };
-            Ok(Taken { shared, hidden: vec![take_context(process, &own)?] })
-        })?;
-        Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own.ranks())) })
-    };
-    let leading = way.map(|way| way.and_then(lead));
+    let leads = leading.is_some();
     let agreed = AgreedContexts::new(&across(assembly, leading).await?)?;
     let peers = Group::of(numbers_of(&agreed.other));
     let disjoint = check_disjoint(&own, &peers, "local_comm", MPI_ERR_COMM);
@@ -211,21 +199,21 @@ async fn introduce(
         if let Some(unused) = agreed.mine.shared.get(1 - number).filter(|_| leads) {
             contexts::give_back(process.port.memory(), *unused);
         }
-        let hidden = agreed.mine.hidden.first().copied().unwrap_or(NO_CONTEXT);
-        Ok((groups, (agreed.shared(number), hidden)))
+        Ok((groups, (agreed.shared(number), agreed.contexts(0).1)))
     })
 }
 
 /// What may become of groups that do not know each other.
 const EITHER: [Reach; 2] = [Reach::Here, Reach::Nodes];
 
-/// The way of the leader of a group in MPI_Intercomm_create.
-fn way_to(
+/// What the leader of a group says in MPI_Intercomm_create.
+fn leading_to(
     process: &Process,
     (peer_comm, remote_leader): (MPI_Comm, c_int),
     tag: c_int,
-) -> MpiResult<WayToLeader> {
-    let communicator = process.communicator_of("peer_comm", peer_comm)?;
+    group: &Group,
+) -> MpiResult<Leading> {
+    let communicator = process.communicators.named("peer_comm", peer_comm)?;
     let peer = communicator.member("remote_leader", remote_leader)?;
     let (own, theirs) = (process.place.rank, communicator.job_rank(peer));
     if own == theirs {
@@ -236,7 +224,7 @@ fn way_to(
     let place = (communicator.context + 1, tag);
     let bridge =
         Party::loose(Primitive::IntercommCreate, place, communicator.rank, communicator.peers.clone());
-    Ok(WayToLeader { bridge, peer, takes: own < theirs })
+    leading(process, bridge, peer, own < theirs, group)
 }
 
 /// MPI_Intercomm_create.
@@ -257,10 +245,10 @@ pub fn create(
     let leader = local.member("local_leader", local_leader)?;
     let (group, leads) = (local.group.clone(), local.rank == leader);
     send_tag("tag", tag)?;
-    let way = leads.then(|| way_to(&process, (peer_comm, remote_leader), tag));
+    let leading = leads.then(|| leading_to(&process, (peer_comm, remote_leader), tag, &group));
     let party = Party::join(&mut process.communicators, local_comm, call, false)?;
     let what = party.waiting();
-    let introduced = introduce(Assembly::of(party, leader), group, way);
+    let introduced = introduce(Assembly::of(party, leader), group, leading);
     let (groups, contexts) = drive(&mut process, &what, introduced)?;
     build(&mut process, local_comm, groups, contexts, Kin::default())
 }
@@ -293,19 +281,19 @@ pub fn create_from_groups(
     // The new communicator's reference, taken before the others are told anything.
     retain_for(MPI_COMM_SELF.into(), errhandler)?;
     let all = Group::Range { first: 0, size: process.place.size };
-    let way_to = || {
+    let leading = || {
         let peer = remote.job_rank(group::member("remote_leader", remote_leader, &remote)?);
         let groups = if own < peer { [&group, &remote] } else { [&remote, &group] };
         let place = (BETWEEN_GROUPS, tag_of(call, stringtag, &groups));
         let bridge = Party::loose(call, place, own, all.clone());
-        Ok(WayToLeader { bridge, peer, takes: own < peer })
+        leading(&process, bridge, peer, own < peer, &group)
     };
-    let way = (rank == leader).then(way_to);
+    let leading = (rank == leader).then(leading);
     let place = (NO_PARENT, tag_of(call, stringtag, &[&group]));
     let party = Party::loose(call, place, own, all.clone());
     let what = party.waiting();
     let assembly = Assembly { party, names: group.clone(), leader };
-    let introduced = introduce(assembly, group.clone(), way);
+    let introduced = introduce(assembly, group.clone(), leading);
     let made = drive(&mut process, &what, introduced).and_then(|(told, contexts)| {
         let is_as_told = told.peers.ranks() == remote.ranks();
         let kin = Kin { hints, ..Kin::default() };
@@ -335,7 +323,8 @@ pub fn create_from_groups(
 /// Tells the NIC that this process makes something of an intercommunicator, so that members who call what
 /// does not fit are found. Comes first in the call.
 pub(super) fn announce(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
-    Party::join(&mut process.communicators, comm, call, false)?.announce_in(process, NO_ROOT, (0, 0), 0)
+    let party = Party::join(&mut process.communicators, comm, call, false)?;
+    party.announce_in(process, &Arrival::board(NO_ROOT, (0, 0), 0))
 }
 
 /// Has rank 0s of both groups exchange words, and all members told. `word` makes that of rank 0, and is

@@ -9,11 +9,7 @@
 
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Group;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::nodes::Branch;
-use crate::progress::party::Party;
-use crate::progress::pending::Pending;
+use crate::progress::{Branch, Join, Members, Party, Pending};
 use std::ffi::c_int;
 
 /// A group whose members reach each other by messages.
@@ -47,8 +43,7 @@ impl Assembly {
         let letter = Letter::of(&word);
         let mut join = Join::new();
         for (child, ..) in children {
-            // SAFETY: the letter lives, unchanged, until the join is complete.
-            unsafe { letter.post(&self.party, self.names.job_rank(child), &mut join)? };
+            letter.post(&self.party, self.names.job_rank(child), &mut join)?;
         }
         join.all().await?;
         Ok(word)
@@ -67,14 +62,10 @@ impl Letter {
     }
 
     /// Posts the letter to a member.
-    ///
-    /// # Safety
-    /// It must live, unchanged, until the join is complete.
-    unsafe fn post(&self, party: &Party, to: u32, join: &mut Join<Pending>) -> MpiResult {
+    fn post<'l>(&'l self, party: &Party, to: u32, join: &mut Join<'l, Pending>) -> MpiResult {
         let (first, rest) = self.0.split_at(self.0.len().min(FIRST));
         for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-            // SAFETY: the caller's promise.
-            join.add(unsafe { party.post_send(to, part.as_ptr(), part.len())? });
+            join.send(party, to, part)?;
         }
         Ok(())
     }
@@ -119,8 +110,7 @@ impl Leading {
     async fn swap(&self) -> MpiResult<Vec<u8>> {
         let Self { bridge, peer, word } = self;
         let (letter, mut join) = (Letter::of(word), Join::new());
-        // SAFETY: the letter lives, unchanged, until the join is complete.
-        unsafe { letter.post(bridge, *peer, &mut join)? };
+        letter.post(bridge, *peer, &mut join)?;
         let other = receive_word(bridge, *peer).await?;
         join.all().await?;
         Ok(other)

@@ -77,7 +77,8 @@ pub fn group(comm: MPI_Comm) -> MpiResult<MPI_Group> {
 /// No such communicators.
 pub fn compare(first: MPI_Comm, second: MPI_Comm) -> MpiResult<c_int> {
     let process = process::enter()?;
-    let (one, other) = (process.communicator_of("comm1", first)?, process.communicator_of("comm2", second)?);
+    let communicators = &process.communicators;
+    let (one, other) = (communicators.named("comm1", first)?, communicators.named("comm2", second)?);
     let local = one.group.compare(&other.group);
     let remote = if one.is_inter() { one.peers.compare(&other.peers) } else { local };
     Ok(match (local, remote) {

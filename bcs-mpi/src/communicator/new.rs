@@ -18,7 +18,6 @@ use crate::process::{self, Guard, Process};
 use crate::progress::meeting::{agree, gather_all};
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
-use nic_emu::port::PortError;
 use nic_emu::status::WaitingFor;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
     let memory = process.port.memory();
     let here = memory.node().0;
     for rank in group.ranks() {
-        if memory.place(rank).map_err(PortError::from)?.0 != here {
+        if memory.place(rank)?.0 != here {
             return Ok(Reach::Nodes);
         }
     }
@@ -47,29 +46,6 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
 /// There was none.
 pub(super) fn taken(context: u32) -> MpiResult<u32> {
     if context != NO_CONTEXT { Ok(context) } else { Err(MpiError::new(Problem::NoContext)) }
-}
-
-/// The context of a new communicator: where all members of the parent are in it one of them takes it,
-/// else the first of its own members. All members of the parent call it at once, for communicators that
-/// have no member in common.
-pub(super) fn context_of(
-    process: &mut Guard,
-    call: Primitive,
-    comm: MPI_Comm,
-    group: &Group,
-) -> MpiResult<u32> {
-    if group.size() == process.communicator(comm)?.size {
-        return taken(agree(process, call, comm, |process| take_context(process, group))?);
-    }
-    let is_first = group.size() > 0 && group.job_rank(0) == process.place.rank;
-    let own = if is_first { take_context(process, group)? } else { NO_CONTEXT };
-    let told = gather_all(process, call, comm, own.to_ne_bytes())?;
-    if group.size() == 0 {
-        return Ok(NO_CONTEXT);
-    }
-    let first = process.communicator(comm)?.group.member(group.job_rank(0));
-    let told = first.and_then(|first| told.get(first as usize)).copied().unwrap_or_default();
-    taken(u32::from_ne_bytes(told))
 }
 
 /// What a new communicator has beside its group and its parent's error handler.
@@ -146,7 +122,7 @@ pub(super) fn store(
 }
 
 /// A communicator of part of another's members. All of them call it at once, for communicators that have
-/// no member in common.
+/// no member in common. Where all are in it one of them takes its context, else the first of its own members.
 ///
 /// # Errors
 /// No such communicator, no context, or the NIC fails.
@@ -157,9 +133,21 @@ pub(crate) fn part_of(
     group: Group,
     kin: Kin,
 ) -> MpiResult<MPI_Comm> {
-    let context = context_of(process, call, comm, &group)?;
+    let context = if group.size() == process.communicator(comm)?.size {
+        agree(process, call, comm, |process| take_context(process, &group))?
+    } else {
+        let is_first = group.size() > 0 && group.job_rank(0) == process.place.rank;
+        let own = if is_first { take_context(process, &group)? } else { NO_CONTEXT };
+        let told = gather_all(process, call, comm, own.to_ne_bytes())?;
+        if group.size() == 0 {
+            return Ok(MPI_COMM_NULL);
+        }
+        let first = process.communicator(comm)?.group.member(group.job_rank(0));
+        let told = first.and_then(|first| told.get(first as usize)).copied().unwrap_or_default();
+        u32::from_ne_bytes(told)
+    };
     let new = make(process, comm, group, kin)?;
-    store(process, new, context)
+    store(process, new, taken(context)?)
 }
 
 /// What a duplicate of a communicator has: attributes as their keys say, in callbacks that may call MPI,

@@ -8,10 +8,10 @@ use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::exit::end_if_unheard;
 use crate::process::{self, Process, monitor};
-use crate::progress::meeting::{Arrival, meet};
+use crate::progress::Arrival;
+use crate::progress::meeting::meet;
 use crate::request::complete_abandoned;
 use mds::Primitive;
-use nic_emu::descriptor::CollectiveKind;
 
 /// MPI_Finalize. First thing, the attributes of MPI_COMM_SELF are deleted, as MPI_Comm_free would: their
 /// callbacks find MPI as it was (§11.2.4).
@@ -28,8 +28,7 @@ pub fn finalize() -> MpiResult {
     }
     let mut process = process::enter()?;
     complete_abandoned(&mut process, Primitive::Finalize)?;
-    let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
-    let met = meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[]);
+    let met = meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &Arrival::BARRIER, &[]);
     if let Err(error) = met
         && !(matches!(error.problem(), Problem::Mismatch(_)) && goes_on_after_errors(&process))
     {

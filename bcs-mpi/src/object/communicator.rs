@@ -103,6 +103,14 @@ impl Communicator {
         }
     }
 
+    /// Counts one more collective: answers its number.
+    #[inline]
+    pub(crate) fn next_sequence(&mut self) -> u32 {
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        sequence
+    }
+
     /// The member that chooses in its next collective, if that is about a choice.
     pub fn chooser(&self) -> u32 {
         self.sequence % self.size

@@ -71,7 +71,7 @@ fn waiting(call: Primitive, messages: u32) -> WaitingFor {
 fn drain(process: &mut Guard, call: Primitive, level: Level) -> MpiResult {
     let what = waiting(call, process.attached.get(level).map_or(0, |buffer| buffer.under_way()));
     process.wait_for_some(&what, |process| {
-        let Process { port, attached, .. } = process;
+        let Process { port, attached, .. } = &mut **process;
         let Some(buffer) = attached.get(level) else { return Ok(Some(())) };
         buffer.reap(port)?;
         Ok((buffer.under_way() == 0).then_some(()))

@@ -9,8 +9,7 @@ use super::receive::receive;
 use crate::api::{Mode, waiting_for_message};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::object::datatype::Incoming;
-use crate::object::datatype::buffer::NAMES;
+use crate::object::datatype::buffer::{Elements, NAMES};
 use crate::object::request::{Matched, Status, Statuses};
 use crate::process::{self, Process};
 use mds::Primitive;
@@ -62,17 +61,11 @@ fn message(process: &Process, handle: MPI_Message) -> MpiResult<Option<Matched>>
 /// MPI_Mrecv, whose request is null; MPI_Imrecv, which stores no status. Once the arguments are found right,
 /// the handle is gone.
 ///
-/// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request
-/// is complete.
-///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.
-pub unsafe fn mrecv(
+pub fn mrecv(
     mode: Mode,
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    buffer: Elements<*mut c_void>,
     handle: &mut MPI_Message,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
@@ -82,15 +75,13 @@ pub unsafe fn mrecv(
         Some(matched) => error.of(matched.comm),
         None => error,
     };
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype) }.map_err(of)?;
+    let room = buffer.incoming(&process.datatypes, &NAMES, MPI_ANY_SOURCE).map_err(of)?;
     // It is there, or MPI_MESSAGE_NO_PROC, which names none.
     let _ = process.requests.messages.remove(handle.0);
     *handle = MPI_MESSAGE_NULL;
-    let told = process.datatypes.told::<true>(count, datatype);
+    let told = process.datatypes.told::<true>(buffer.count, buffer.datatype);
     let comm = matched.map_or(MPI_COMM_SELF, |matched| matched.comm);
     let from = matched.map(|matched| (matched.envelope, matched.peer_in_job));
     let call = if mode == Mode::Blocking { Primitive::Mrecv } else { Primitive::Imrecv };
-    // SAFETY: the caller's promise.
-    unsafe { receive(&mut process, (call, mode), from, comm, (buffer, told), status) }
+    receive(&mut process, (call, mode), from, comm, (room, told), status)
 }

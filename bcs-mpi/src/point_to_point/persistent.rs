@@ -4,12 +4,12 @@
 //! The datatype's layout and the communicator's context are kept, so both may be freed while the request
 //! lives.
 
-use super::send::SendMode;
-use super::{receive, send};
+use super::receive;
+use super::send::{self, PEER_NAMES, SendMode};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::Outgoing;
-use crate::object::datatype::buffer::Staged;
+use crate::object::datatype::buffer::{Elements, NAMES, Staged};
 use crate::object::request::{Begun, Finished, Parts, Starter, State, Status};
 use crate::process;
 use crate::request::persistent;
@@ -53,24 +53,18 @@ impl Starter for PersistentSend {
 
 /// MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init, MPI_Rsend_init.
 ///
-/// # Safety
-/// `buf` must be readable for `count` elements, unless it is null, while the request is active.
-///
 /// # Errors
 /// Wrong arguments.
-pub unsafe fn send_init(
+pub fn send_init(
     mode: SendMode,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    buffer: Elements<*const c_void>,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise; nothing is read before the request is started.
-    let (message, to) =
-        unsafe { send::check::<true>(&process, (buf, count, datatype), (dest, tag, comm), mode)? };
+    let names = (&NAMES, &PEER_NAMES);
+    let (message, to) = send::check::<true>(&process, buffer, (dest, tag, comm), mode, names)?;
     let starter = Box::new(PersistentSend { mode, message, to, comm });
     Ok(persistent::create(&mut process, starter, comm))
 }
@@ -107,24 +101,17 @@ impl Starter for PersistentReceive {
 
 /// MPI_Recv_init.
 ///
-/// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, while the request
-/// is active.
-///
 /// # Errors
 /// Wrong arguments.
-pub unsafe fn recv_init(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+pub fn recv_init(
+    buffer: Elements<*mut c_void>,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
     let (buffer, told, from) =
-        unsafe { receive::check::<true>(&process, (buf, count, datatype), (source, tag, comm))? };
+        receive::check::<true>(&process, buffer, (source, tag, comm), (&NAMES, "tag"))?;
     let starter = PersistentReceive { place: buffer.place(told), staged: buffer.staged, from, comm };
     Ok(persistent::create(&mut process, Box::new(starter), comm))
 }

@@ -1,11 +1,11 @@
 //! Receives, blocking and not (MPI-5.0, §3.2.4, §3.7.2).
 
-use super::envelope::{Peer, Room, Source, envelope, for_nobody};
+use super::envelope::{Peer, Source, envelope};
 use crate::api::{Mode, Received, bcs_recv};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::Incoming;
-use crate::object::datatype::buffer::{NAMES, Names};
+use crate::object::datatype::buffer::{Elements, NAMES, Names};
 use crate::object::request::{Finished, State, Status, Statuses};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
@@ -15,35 +15,26 @@ use std::ffi::{c_int, c_void};
 /// A receive, its arguments checked: where its message goes; what it tells of its type; what it matches, and
 /// the source's rank in the job, or none for MPI_PROC_NULL.
 ///
-/// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the receive
-/// is complete.
-///
 /// # Errors
 /// Wrong arguments.
 #[inline(always)]
-pub(super) unsafe fn check<const COMPARED: bool>(
+pub(super) fn check<const COMPARED: bool>(
     process: &Process,
-    (buf, count, datatype): Room,
+    buffer: Elements<*mut c_void>,
     (source, tag, comm): Peer,
+    (names, tag_name): (&Names, &'static str),
 ) -> MpiResult<(Incoming, u16, Option<Source>)> {
-    // SAFETY: the caller's promise.
-    let buffer =
-        unsafe { Incoming::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype) }
-            .or_else(|error| for_nobody(error, (count, datatype), source).map(|()| Incoming::NOTHING))?;
-    let told = process.datatypes.told::<COMPARED>(count, datatype);
-    Ok((buffer, told, envelope(process.communicator(comm)?, source, "tag", tag)?))
+    let room = buffer.incoming(&process.datatypes, names, source)?;
+    let told = process.datatypes.told::<COMPARED>(buffer.count, buffer.datatype);
+    Ok((room, told, envelope(process.communicator(comm)?, source, tag_name, tag)?))
 }
 
 /// The end of a blocking receive: the message where the program wants it, its status stored, and its error.
 ///
-/// # Safety
-/// The program's buffer must still be writable.
-///
 /// # Errors
 /// The message was longer than the buffer, or of another type where that is compared.
 #[inline(always)]
-pub(super) unsafe fn conclude(
+pub(super) fn conclude(
     process: &Process,
     comm: MPI_Comm,
     outcome: &Outcome,
@@ -52,7 +43,7 @@ pub(super) unsafe fn conclude(
 ) -> MpiResult {
     let finished = Finished::received(&process.communicators, comm, outcome, (buffer.bytes as u64, told));
     if let Some(staged) = &buffer.staged {
-        // SAFETY: the caller's promise.
+        // SAFETY: the promise of `Elements::new`.
         unsafe { staged.unpack(finished.status.bytes as usize) };
     }
     status.set(0, &finished.status);
@@ -61,13 +52,10 @@ pub(super) unsafe fn conclude(
 
 /// Receives, or starts to: a blocking receive stores its status, and its request is null.
 ///
-/// # Safety
-/// The program's buffer must be writable, and used by nobody else, until the receive is complete.
-///
 /// # Errors
 /// As [`conclude`], and what the NIC fails with.
 #[inline(always)]
-pub(super) unsafe fn receive(
+pub(super) fn receive(
     process: &mut Guard,
     (call, mode): (Primitive, Mode),
     from: Option<Source>,
@@ -83,11 +71,10 @@ pub(super) unsafe fn receive(
         status.set(0, &Status::PROC_NULL);
         return Ok(MPI_REQUEST_NULL);
     };
-    // SAFETY: the caller's promise, and the request keeps a staged buffer.
+    // SAFETY: the promise of `Elements::new`, and the request keeps a staged buffer.
     match unsafe { bcs_recv(process, call, &envelope, (peer, comm), buffer.place(told), mode)? } {
         Received::Complete(outcome) => {
-            // SAFETY: the caller's promise.
-            unsafe { conclude(process, comm, &outcome, (&buffer, told), status)? };
+            conclude(process, comm, &outcome, (&buffer, told), status)?;
             Ok(MPI_REQUEST_NULL)
         }
         Received::Request(nic) => Ok(match buffer.staged {
@@ -99,60 +86,47 @@ pub(super) unsafe fn receive(
 
 /// MPI_Recv, whose request is null; MPI_Irecv, which stores no status.
 ///
-/// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request
-/// is complete.
-///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.
 #[inline(always)]
-pub unsafe fn recv(
+pub fn recv(
     mode: Mode,
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    buffer: Elements<*mut c_void>,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let (buffer, from) = ((buf, count, datatype), (source, tag, comm));
-    // SAFETY: the caller's promise.
-    unsafe {
-        match process.datatypes.are_compared() {
-            true => recv_compared(&mut process, mode, buffer, from, status),
-            false => recv_in::<false>(&mut process, mode, buffer, from, status),
-        }
+    match process.datatypes.are_compared() {
+        true => recv_compared(&mut process, mode, buffer, (source, tag, comm), status),
+        false => recv_in::<false>(&mut process, mode, buffer, (source, tag, comm), status),
     }
 }
 
 /// [`recv`] where types are compared.
 #[cold]
 #[inline(never)]
-unsafe fn recv_compared(
+fn recv_compared(
     process: &mut Guard,
     mode: Mode,
-    buffer: Room,
+    buffer: Elements<*mut c_void>,
     from: Peer,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
-    // SAFETY: the caller's promise.
-    unsafe { recv_in::<true>(process, mode, buffer, from, status) }
+    recv_in::<true>(process, mode, buffer, from, status)
 }
 
 #[inline(always)]
-unsafe fn recv_in<const COMPARED: bool>(
+fn recv_in<const COMPARED: bool>(
     process: &mut Guard,
     mode: Mode,
-    buffer: Room,
-    (source, tag, comm): Peer,
+    buffer: Elements<*mut c_void>,
+    from: Peer,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let call = if mode == Mode::Blocking { Primitive::Recv } else { Primitive::Irecv };
-    // SAFETY: the caller's promise.
-    unsafe {
-        let (buffer, told, from) = check::<COMPARED>(process, buffer, (source, tag, comm))?;
-        receive(process, (call, mode), from, comm, (buffer, told), status)
-    }
+    let (_, _, comm) = from;
+    let (buffer, told, from) = check::<COMPARED>(process, buffer, from, const { (&NAMES as &Names, "tag") })?;
+    receive(process, (call, mode), from, comm, (buffer, told), status)
 }

@@ -3,12 +3,12 @@
 //! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are
 //! posted.
 
-use super::envelope::{Peer, Sent, for_nobody, send_tag};
+use super::envelope::{Peer, send_tag};
 use crate::api::{Mode, bcs_send, bcs_send_filled};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::Outgoing;
-use crate::object::datatype::buffer::{NAMES, Names};
+use crate::object::datatype::buffer::{Elements, NAMES, Names};
 use crate::object::request::{BUFFERED, State};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
@@ -48,102 +48,48 @@ impl SendMode {
 /// The names of a send's arguments, beside those of its buffer.
 pub(super) const PEER_NAMES: [&str; 2] = ["dest", "tag"];
 
-/// A send in a mode of a message that tells this of its type, its arguments checked: the descriptor, and the
-/// destination's rank; none for MPI_PROC_NULL.
+/// A send, its arguments checked: the message as it lies, its descriptor, and the destination's rank; none of
+/// these for MPI_PROC_NULL.
+///
+/// # Errors
+/// Wrong arguments.
 #[inline(always)]
-pub(super) fn describe(
+pub(super) fn check<const COMPARED: bool>(
     process: &Process,
-    names: &[&'static str; 2],
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    (mode, told): (SendMode, u16),
-) -> MpiResult<Option<(Send, u32)>> {
+    buffer: Elements<*const c_void>,
+    (dest, tag, comm): Peer,
+    mode: SendMode,
+    (names, peer_names): (&Names, &[&'static str; 2]),
+) -> MpiResult<(Outgoing, Option<(Send, u32)>)> {
+    let message = buffer.outgoing(&process.datatypes, names, dest)?;
+    let signature = process.datatypes.told::<COMPARED>(buffer.count, buffer.datatype);
     let communicator = process.communicator(comm)?;
-    let tag = send_tag(names[1], tag)?;
-    let Some(peer) = communicator.peer(names[0], dest)? else { return Ok(None) };
+    let tag = send_tag(peer_names[1], tag)?;
+    let Some(peer) = communicator.peer(peer_names[0], dest)? else { return Ok((message, None)) };
     let send = Send {
         context: communicator.context,
         source: communicator.rank,
         tag,
         destination: communicator.job_rank(peer),
         synchronous: mode == SendMode::Synchronous,
-        signature: told,
+        signature,
     };
-    Ok(Some((send, peer)))
-}
-
-/// A send, its arguments checked: the message as it lies, and [`describe`]'s descriptor.
-///
-/// # Safety
-/// `buf` must be readable for `count` elements, unless it is null, until the send is complete.
-///
-/// # Errors
-/// Wrong arguments.
-#[inline(always)]
-pub(super) unsafe fn check<const COMPARED: bool>(
-    process: &Process,
-    (buf, count, datatype): Sent,
-    (dest, tag, comm): Peer,
-    mode: SendMode,
-) -> MpiResult<(Outgoing, Option<(Send, u32)>)> {
-    // SAFETY: the caller's promise.
-    let message =
-        unsafe { Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype) }
-            .or_else(|error| for_nobody(error, (count, datatype), dest).map(|()| Outgoing::NOTHING))?;
-    let told = process.datatypes.told::<COMPARED>(count, datatype);
-    let to = describe(process, &PEER_NAMES, dest, tag, comm, (mode, told))?;
-    Ok((message, to))
-}
-
-/// Sends what is complete when it is posted: a scattered message that can be buffered, and in buffered mode
-/// any. Otherwise the answer is false, and the message in one piece.
-///
-/// # Safety
-/// The message must be readable.
-#[inline(always)]
-unsafe fn send_at_once(
-    process: &mut Guard,
-    mode: SendMode,
-    comm: MPI_Comm,
-    send: &Send,
-    message: &mut Outgoing,
-) -> MpiResult<bool> {
-    // SAFETY: the caller's promise.
-    if message.scattered.is_some() && unsafe { send_scattered(process, mode, send, message)? } {
-        return Ok(true);
-    }
-    if mode == SendMode::Buffered {
-        // SAFETY: as above.
-        unsafe { send_buffered(process, comm, send, (message.data, message.bytes))? };
-        return Ok(true);
-    }
-    Ok(false)
+    Ok((message, Some((send, peer))))
 }
 
 /// Sends a message through an attached buffer.
-///
-/// # Safety
-/// It must be readable.
 #[inline(never)]
-unsafe fn send_buffered(
-    process: &mut Process,
-    comm: MPI_Comm,
-    send: &Send,
-    message: (*const u8, usize),
-) -> MpiResult {
+fn send_buffered(process: &mut Process, comm: MPI_Comm, send: &Send, message: &Outgoing) -> MpiResult {
     let session = process.communicators.session_of(comm);
-    // SAFETY: the caller's promise.
+    let message = (message.data, message.bytes);
+    // SAFETY: the promise of `Elements::new`.
     unsafe { process.attached.send(&mut process.port, (comm, session), send, message) }
 }
 
 /// Sends a scattered message straight from where it lies, if it can be buffered; else packs it, and answers
 /// false.
-///
-/// # Safety
-/// The message must be readable.
 #[inline(never)]
-unsafe fn send_scattered(
+fn send_scattered(
     process: &mut Guard,
     mode: SendMode,
     send: &Send,
@@ -153,12 +99,12 @@ unsafe fn send_scattered(
         && let Some(scattered) = &message.scattered
     {
         let bytes = message.bytes;
-        // SAFETY: the caller's promise; the NIC gives places that are writable.
+        // SAFETY: the promise of `Elements::new`; the NIC gives places that are writable.
         if unsafe { scattered.fill(|fill| bcs_send_filled(process, send, bytes, fill))? } {
             return Ok(true);
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: as above.
     unsafe { message.put_together() };
     Ok(false)
 }
@@ -166,57 +112,50 @@ unsafe fn send_scattered(
 /// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend, whose request is [`BUFFERED`]; MPI_Isend, MPI_Ibsend,
 /// MPI_Issend, MPI_Irsend.
 ///
-/// # Safety
-/// `buf` must be readable for `count` elements, unless it is null, until the request is complete.
-///
 /// # Errors
 /// Wrong arguments; no room in the attached buffer.
 #[inline(always)]
-pub unsafe fn send(
-    (mode, send_mode): (Mode, SendMode),
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+pub fn send(
+    modes: (Mode, SendMode),
+    buffer: Elements<*const c_void>,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let (modes, buffer, to) = ((mode, send_mode), (buf, count, datatype), (dest, tag, comm));
-    // SAFETY: the caller's promise.
-    unsafe {
-        match process.datatypes.are_compared() {
-            true => send_compared(&mut process, modes, buffer, to),
-            false => send_in::<false>(&mut process, modes, buffer, to),
-        }
+    match process.datatypes.are_compared() {
+        true => send_compared(&mut process, modes, buffer, (dest, tag, comm)),
+        false => send_in::<false>(&mut process, modes, buffer, (dest, tag, comm)),
     }
 }
 
 /// [`send`] where types are compared.
 #[cold]
 #[inline(never)]
-unsafe fn send_compared(
+fn send_compared(
     process: &mut Guard,
     modes: (Mode, SendMode),
-    buffer: Sent,
+    buffer: Elements<*const c_void>,
     to: Peer,
 ) -> MpiResult<MPI_Request> {
-    // SAFETY: the caller's promise.
-    unsafe { send_in::<true>(process, modes, buffer, to) }
+    send_in::<true>(process, modes, buffer, to)
 }
 
 #[inline(always)]
-unsafe fn send_in<const COMPARED: bool>(
+fn send_in<const COMPARED: bool>(
     process: &mut Guard,
     (mode, send_mode): (Mode, SendMode),
-    buffer: Sent,
+    buffer: Elements<*const c_void>,
     (dest, tag, comm): Peer,
 ) -> MpiResult<MPI_Request> {
-    // SAFETY: the caller's promise.
-    let (mut message, to) = unsafe { check::<COMPARED>(process, buffer, (dest, tag, comm), send_mode)? };
+    let names = const { (&NAMES as &Names, &PEER_NAMES) };
+    let (mut message, to) = check::<COMPARED>(process, buffer, (dest, tag, comm), send_mode, names)?;
     let Some((send, peer)) = to else { return Ok(BUFFERED) };
-    // SAFETY: as above.
-    if unsafe { send_at_once(process, send_mode, comm, &send, &mut message)? } {
+    if message.scattered.is_some() && send_scattered(process, send_mode, &send, &mut message)? {
+        return Ok(BUFFERED);
+    }
+    if send_mode == SendMode::Buffered {
+        send_buffered(process, comm, &send, &message)?;
         return Ok(BUFFERED);
     }
     let (call, data, bytes) = (send_mode.call(mode), message.data, message.bytes);

@@ -1,5 +1,5 @@
-//! The advance of operations of several steps while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12;
-//! design §4).
+//! How operations of several steps start, those that a call leaves under way and those that it drives on its
+//! own stack, and their advance while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12; design §4).
 //!
 //! An operation is a future. It is polled by whoever is in MPI: every wait and every test advances all that
 //! are under way, so they complete in any order, whatever the program waits for. What the NIC does of an
@@ -7,7 +7,11 @@
 
 use super::guard::Guard;
 use super::task::poll;
+use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
+use crate::object::request::{Finished, State, Status, Steps};
+use nic_emu::status::WaitingFor;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// Waits for room that lie in each other at most and advance operations: so deep the stack may get.
@@ -48,4 +52,71 @@ impl Guard {
         self.port.progress()?;
         self.advance()
     }
+
+    /// Looks, and, where nothing is found, again after some progress: what a call does that does not wait.
+    #[inline]
+    pub(crate) fn look_twice<T>(
+        &mut self,
+        mut look: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
+    ) -> MpiResult<Option<T>> {
+        if let Some(found) = look(self)? {
+            return Ok(Some(found));
+        }
+        self.make_progress()?;
+        look(self)
+    }
+
+    /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that
+    /// waits for it. Whatever comes of it, its request tells: who starts it is told the same however fast the
+    /// others are.
+    ///
+    /// # Errors
+    /// What ends the job.
+    pub fn start(
+        &mut self,
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult> + 'static,
+    ) -> MpiResult<State> {
+        let mut future: Pin<Box<dyn Future<Output = MpiResult>>> = Box::pin(future);
+        let (state, is_under_way) = match poll(self, future.as_mut()) {
+            Poll::Ready(Ok(())) => (State::Complete(Finished::well(Status::EMPTY)), false),
+            Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
+            Poll::Ready(Err(error)) => (State::Complete(Finished::failed(error)), false),
+            Poll::Pending => (self.progress.add(Steps { what, future }), true),
+        };
+        if std::mem::take(&mut self.progress.has_posted) {
+            self.port.nudge(is_under_way)?;
+        }
+        Ok(state)
+    }
+
+    /// Starts an operation of a communicator; answers its request.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_request(
+        &mut self,
+        comm: MPI_Comm,
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult> + 'static,
+    ) -> MpiResult<MPI_Request> {
+        let state = self.start(what, future)?;
+        Ok(self.requests.insert(state, comm))
+    }
+}
+
+/// Drives a future to its end within a call, on the call's stack.
+///
+/// # Errors
+/// What it fails with, and what the NIC does.
+pub fn drive<T>(
+    guard: &mut Guard,
+    what: &WaitingFor,
+    future: impl Future<Output = MpiResult<T>>,
+) -> MpiResult<T> {
+    let mut future = pin!(future);
+    guard.wait_for_some(what, |guard| match poll(guard, future.as_mut()) {
+        Poll::Ready(result) => result.map(Some),
+        Poll::Pending => Ok(None),
+    })
 }

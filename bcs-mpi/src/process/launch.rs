@@ -186,7 +186,8 @@ fn wake_descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
     let of_launcher = of_launcher(fd);
-    let is_at = |path: &str| std::fs::read_link(path).ok().filter(|target| is_pipe(target));
+    let is_pipe = |target: &std::path::PathBuf| target.to_string_lossy().starts_with("pipe:");
+    let is_at = |path: &str| std::fs::read_link(path).ok().filter(is_pipe);
     let inherited = is_at(&format!("/proc/self/fd/{fd}"));
     // The number may be another file's by now: where the launcher's can be seen, it has to be the same pipe.
     let is_inherited = match of_launcher.as_deref().and_then(is_at) {
@@ -203,10 +204,6 @@ fn wake_descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
     // SAFETY: a system call on a descriptor that is open. It cannot be refused.
     unsafe { libc::fcntl(inherited.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
     Ok(inherited)
-}
-
-fn is_pipe(target: &std::path::Path) -> bool {
-    target.to_string_lossy().starts_with("pipe:")
 }
 
 /// Where the launcher's descriptor with this number is found.

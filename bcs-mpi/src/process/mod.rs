@@ -5,8 +5,8 @@
 //! - [`progress`]: the operations of several steps that are under way;
 //! - [`Process`]: the rank's state; [`Guard`]: access to it, which [`enter`] gives;
 //! - [`exit`]: how a process leaves its job before MPI_Finalize;
-//! - [`task`]: how a future gets at the process while it is polled; `advance`: who polls it;
-//! - `wait`: waiting inside a call; [`steps`]: how operations of several steps start.
+//! - `task`: how a future gets at the process while it is polled; `advance`: how it starts, and who polls it;
+//! - `wait`: waiting inside a call.
 
 mod advance;
 pub mod exit;
@@ -15,12 +15,14 @@ pub mod launch;
 pub mod monitor;
 pub mod progress;
 mod state;
-pub mod steps;
-pub mod task;
+mod task;
 mod wait;
 mod watch;
 
+pub use advance::drive;
 pub use guard::{Guard, LifePhase, enter, phase};
 pub(crate) use guard::{activate, deactivate, put};
 pub use state::Process;
+pub(crate) use task::ready;
+pub use task::{unguarded, with};
 pub(crate) use watch::Watch;

@@ -102,18 +102,16 @@ pub fn note_algorithm(collective: Collective, number: usize) {
 
 /// Collectives by their algorithms, those that there were.
 fn algorithms() -> Vec<AlgorithmReport> {
-    let mut reports = Vec::new();
-    for &collective in Collective::ALL {
-        for (algorithm, count) in collective.algorithm_names().iter().zip(&OF_ALGORITHMS[collective as usize])
-        {
-            let count = count.load(Ordering::Relaxed);
-            if count > 0 {
-                let (collective, algorithm) = (collective.name().to_owned(), (*algorithm).to_owned());
-                reports.push(AlgorithmReport { collective, algorithm, count });
-            }
-        }
-    }
-    reports
+    let of = |&collective: &Collective| {
+        let counts = OF_ALGORITHMS[collective as usize].iter().map(|count| count.load(Ordering::Relaxed));
+        let report = move |(algorithm, count): (&&str, u64)| AlgorithmReport {
+            collective: collective.name().to_owned(),
+            algorithm: (*algorithm).to_owned(),
+            count,
+        };
+        collective.algorithm_names().iter().zip(counts).filter(|(_, count)| *count > 0).map(report)
+    };
+    Collective::ALL.iter().flat_map(of).collect()
 }
 
 /// Begins to record, if this rank is to: in MPI_Init, which was entered at `entered_ns`.

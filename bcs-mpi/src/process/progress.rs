@@ -54,10 +54,4 @@ impl Progress {
     pub(crate) fn is_idle(&self) -> bool {
         self.tasks.is_empty()
     }
-
-    /// The collective that whoever waits now waits for, if there is no other operation under way.
-    #[inline]
-    pub(crate) fn take_awaited(&mut self) -> Option<Waiter> {
-        self.awaited.take().filter(|_| self.tasks.len() <= 1)
-    }
 }

@@ -62,15 +62,6 @@ impl Process {
         self.communicators.named("comm", handle)
     }
 
-    /// The communicator of an argument of this name.
-    ///
-    /// # Errors
-    /// It names none.
-    #[inline]
-    pub fn communicator_of(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
-        self.communicators.named(argument, handle)
-    }
-
     /// The communicator of an argument `comm`, to be changed.
     ///
     /// # Errors

@@ -19,8 +19,8 @@ static SLEEPS: Mutex<bool> = Mutex::new(false);
 static WOKEN: Condvar = Condvar::new();
 
 impl Guard {
-    /// Waits until `ready` answers something, which may be anything; `what` is what a hang report says of
-    /// this wait.
+    /// Waits until `ready`, which may let go of the lock itself, answers something, which may be anything;
+    /// `what` is what a hang report says of this wait.
     ///
     /// # Errors
     /// What `ready` fails with, and what the NIC does.
@@ -28,9 +28,9 @@ impl Guard {
     pub fn wait<T>(
         &mut self,
         what: &WaitingFor,
-        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+        ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        self.wait_unless_ready(None, |_| *what, ready)
+        self.wait_until(None, |_| *what, ready)
     }
 
     /// Waits as [`Self::wait`] for what requests of this rank bring: the NIC wakes it.
@@ -41,22 +41,9 @@ impl Guard {
     pub fn wait_for_some<T>(
         &mut self,
         what: &WaitingFor,
-        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
-    ) -> MpiResult<T> {
-        self.wait_unless_ready(Some(SOME_REQUESTS), |_| *what, ready)
-    }
-
-    /// Waits as [`Self::wait_for_some`] until `ready`, which may let go of the lock itself, answers
-    /// something.
-    ///
-    /// # Errors
-    /// As [`Self::wait`].
-    pub fn wait_while<T>(
-        &mut self,
-        what: &WaitingFor,
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        self.wait_watching(Some(SOME_REQUESTS), |_| *what, ready)
+        self.wait_until(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
     /// Waits until the port lacks nothing for what is to be posted next; `what` is what a hang report says of
@@ -108,32 +95,22 @@ impl Guard {
         &mut self,
         request: u32,
         (call, requests): (Primitive, usize),
-        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+        ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
         let what = |port: &Port| port.waiting_for(request, call.index() as u32, requests as u32);
-        self.wait_unless_ready(Some(request), what, ready)
+        self.wait_until(Some(request), what, ready)
     }
 
     #[inline]
-    fn wait_unless_ready<T>(
-        &mut self,
-        request: Option<u32>,
-        what: impl Fn(&Port) -> WaitingFor,
-        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
-    ) -> MpiResult<T> {
-        if let Some(done) = ready(self)? {
-            return Ok(done);
-        }
-        self.wait_watching(request, what, |guard| ready(guard))
-    }
-
-    #[inline]
-    fn wait_watching<T>(
+    fn wait_until<T>(
         &mut self,
         request: Option<u32>,
         what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
+        if let Some(done) = ready(self)? {
+            return Ok(done);
+        }
         let is_for_some = request.is_none_or(|request| request == SOME_REQUESTS);
         // An operation may reach one collective after the other: its rank is patient once with each.
         let mut last = None;
@@ -157,7 +134,15 @@ impl Guard {
             }
             match self.advance().and_then(|()| ready(self)) {
                 Ok(Some(done)) => break Ok(done),
-                Ok(None) => self.begin_anew(&mut waiting, is_for_some, &mut last)?,
+                Ok(None) => {
+                    // Where something has come in an exchange, what is waited for now is another thing.
+                    if std::mem::take(&mut self.progress.has_flowed) {
+                        waiting.restart();
+                    }
+                    if is_for_some {
+                        self.be_patient(&mut last)?;
+                    }
+                }
                 Err(error) => break Err(error),
             }
         };
@@ -168,24 +153,13 @@ impl Guard {
         result
     }
 
-    /// After a look: where something has come in an exchange, what is waited for now is another thing; and
-    /// where an operation has reached another collective, the rank is patient with that.
-    #[inline]
-    fn begin_anew(&mut self, waiting: &mut Waiting, is_for_some: bool, last: &mut Option<u32>) -> MpiResult {
-        if std::mem::take(&mut self.progress.has_flowed) {
-            waiting.restart();
-        }
-        if is_for_some {
-            self.be_patient(last)?;
-        }
-        Ok(())
-    }
-
     /// Waits a little for the collective that the operation has reached; false if it has reached none since
     /// `last`.
     #[inline]
     fn be_patient(&mut self, last: &mut Option<u32>) -> MpiResult<bool> {
-        let Some(Waiter { request, awaits }) = self.progress.take_awaited() else { return Ok(false) };
+        // Where there are other operations under way, it is not known whose it is.
+        let awaited = self.progress.awaited.take().filter(|_| self.progress.tasks.len() <= 1);
+        let Some(Waiter { request, awaits }) = awaited else { return Ok(false) };
         if last.replace(request) == Some(request) {
             return Ok(false);
         }

@@ -13,23 +13,20 @@
 //! readers, before it waits for messages; so nobody waits in a circle.
 
 use super::meeting::Arrival;
-use super::members::Members;
-use super::message::Join;
-use super::message::Message;
+use super::members::{Join, Members, Message};
+use super::memory::Memory;
 use super::party::Party;
 use super::pending::{Pending, misfit};
 use super::released::take_board;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::process::Guard;
-use crate::process::task::with;
+use crate::process::{Guard, ready, with};
 use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Loan, Portion};
 use nic_emu::memory::NicMemory;
 use nic_emu::policy;
-use nic_emu::port::{Giving, PortError};
+use nic_emu::port::Giving;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 /// What a member gives in a step.
 pub struct Contribution<'a> {
@@ -41,17 +38,20 @@ pub struct Contribution<'a> {
 
 impl Contribution<'_> {
     /// What a reader gets as a message.
-    fn message(&self, reader: u32) -> (*const u8, usize) {
-        match &self.giving {
+    fn message(&self, reader: u32) -> Memory {
+        let (data, bytes) = match &self.giving {
             Giving::Each { blocks, .. } => blocks[reader as usize],
             Giving::Same { data, bytes } => (*data, *bytes),
-        }
+        };
+        // SAFETY: the promise of `Exchange::give`.
+        unsafe { Memory::new(data.cast_mut(), bytes) }
     }
 }
 
 /// An exchange of a party's members, who are on one node.
 pub struct Exchange {
-    party: Party,
+    /// The members.
+    pub party: Party,
     memory: Arc<NicMemory>,
     key: Cell<LaneKey>,
     is_crowded: bool,
@@ -65,11 +65,11 @@ struct Given<'a> {
     exchange: &'a Exchange,
     contribution: Contribution<'a>,
     lent: Option<Loan>,
-    messages: Join<Pending>,
+    messages: Join<'a, Pending>,
 }
 
-/// Where a block goes: whose it is, and the place and the room for it.
-pub type Destination = (u32, *mut u8, usize);
+/// Where a block goes: whose it is, and the room for it.
+pub type Destination = (u32, Memory);
 
 impl Party {
     /// Waits until all members have reached the operation, and have said the same of it; all are on this
@@ -89,9 +89,10 @@ impl Party {
         let mut all = vec![0; self.size as usize];
         with(|process| {
             if let Some(release) = release {
-                let pieces = (0..).zip(&mut all).map(|(member, says)| (member, 0..1, &raw mut *says));
                 // SAFETY: each piece is a byte.
-                unsafe { take_board(process, release, 1, pieces)? };
+                let place = |says: &mut u8| unsafe { Memory::new(says, 1) };
+                let pieces = (0..).zip(&mut all).map(|(member, says)| (member, 0, place(says)));
+                take_board(process, release, 1, pieces)?;
             }
             Ok(all.iter().all(|says| *says == 1).then(|| Exchange {
                 memory: process.port.memory().clone(),
@@ -105,11 +106,6 @@ impl Party {
 }
 
 impl Exchange {
-    /// The members.
-    pub fn party(&self) -> &Party {
-        &self.party
-    }
-
     /// Begins the next step.
     fn next_step(&self) {
         let LaneKey(context, sequence, step) = self.key.get();
@@ -144,8 +140,7 @@ impl Exchange {
             .await?;
         if by == By::Message {
             for reader in given.contribution.readers {
-                // SAFETY: as above.
-                unsafe { given.send_to(*reader)? };
+                given.send_to(*reader)?;
             }
         }
         Ok(given)
@@ -153,41 +148,36 @@ impl Exchange {
 
     /// What these members give in this step.
     fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
-        let givers = with(|process| {
-            members.enumerate().map(|(number, member)| self.giver(process, number, member)).collect()
-        })?;
-        Ok(Offers { exchange: self, givers })
-    }
-
-    fn giver(&self, process: &mut Guard, number: usize, member: u32) -> MpiResult<Giver> {
-        let local = self.memory.local_index(self.party.job_rank(member)).map_err(PortError::from)?;
-        let Some(local_index) = local else {
-            let problem = format!("rank {member} is on another node, and cannot take part in an exchange");
-            return Err(MpiError::new(Problem::Nic(problem)));
+        let giver = |process: &mut Guard, number, member| {
+            let Some(local_index) = self.memory.local_index(self.party.job_rank(member))? else {
+                let problem =
+                    format!("rank {member} is on another node, and cannot take part in an exchange");
+                return Err(MpiError::new(Problem::Nic(problem)));
+            };
+            Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
         };
-        Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
+        let all = members.enumerate();
+        let givers = with(|process| all.map(|(number, member)| giver(process, number, member)).collect())?;
+        Ok(Offers { exchange: self, givers })
     }
 
     /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive.
     /// A block that lies in a lane is left there if it `stays`: then it is held, and is where `operands`
     /// says.
     ///
-    /// # Safety
-    /// The places must be writable, and used by nobody else until the messages are complete.
-    ///
     /// # Errors
     /// A block is not as long as its place; the NIC fails.
-    async unsafe fn take_blocks<'a>(
+    async fn take_blocks<'a>(
         &'a self,
         destinations: &[Destination],
-        messages: &mut Join<Pending>,
+        messages: &mut Join<'_, Pending>,
         mut stays: Option<(&mut Vec<Offer<'a>>, &mut [*const u8])>,
     ) -> MpiResult {
-        let mut offers = self.offers(destinations.iter().map(|(member, ..)| *member))?;
+        let mut offers = self.offers(destinations.iter().map(|(member, _)| *member))?;
         let mut taken = Ok(());
         while let Some(block) = offers.next().await? {
-            let (member, to, room) = destinations[block.giver.number];
-            let bytes = block.bytes();
+            let (member, to) = destinations[block.giver.number];
+            let (bytes, room) = (block.chunk.bytes(), to.bytes());
             if let (Some((held, operands)), Portion::Lane(data)) = (&mut stays, block.chunk.portion())
                 && bytes == room
             {
@@ -195,30 +185,24 @@ impl Exchange {
                 held.push(block);
                 continue;
             }
-            // SAFETY: the caller's promise; no more is copied than there is room for.
-            let is_here = unsafe { block.copy(to, bytes.min(room))? };
+            let is_here = block.copy(to.part(0..bytes.min(room)))?;
             if is_here && bytes != room && taken.is_ok() {
                 taken = Err(misfit(bytes, room, member));
             }
             if !block.finish(is_here)? {
-                // SAFETY: the caller's promise.
-                messages.add(unsafe { self.party.post_receive(member, to, room)? }.exactly());
+                messages.add(self.party.post_receive(member, to)?.exactly());
             }
         }
         taken
     }
 
-    /// Steps in which one member gives so many bytes to all others, part by part through its lane: the others
+    /// Steps in which one member gives its bytes to all others, part by part through its lane: the others
     /// take a part while the giver lays the next. What it cannot, or will not, lay any more it gives at once.
-    /// `from` is where the giver has the bytes, `to` where another member wants them.
-    ///
-    /// # Safety
-    /// All must be readable, or writable, until the answer is there.
     ///
     /// # Errors
     /// A part is as long as nobody expects; the NIC fails.
-    pub async unsafe fn stream(&self, giver: u32, from: *const u8, to: *mut u8, bytes: usize) -> MpiResult {
-        let is_giver = self.party.rank == giver;
+    pub async fn stream(&self, giver: u32, memory: Memory) -> MpiResult {
+        let (is_giver, bytes) = (self.party.rank == giver, memory.bytes());
         let readers: Vec<u32> = self.party.others().filter(|_| is_giver).collect();
         let part = policy::part_bytes(self.is_crowded, bytes);
         let (mut by, mut parts, mut start) = (By::Lane, 0, 0);
@@ -226,60 +210,40 @@ impl Exchange {
             self.next_step();
             // How fast a lane is, the fastest of some parts says better than each by itself.
             if is_giver && by == By::Lane && parts % policy::PARTS_A_LOOK == 0 {
-                by = self.way_to_give(&Giving::Same { data: from, bytes: part.min(bytes) })?;
+                by = self.way_to_give(&Giving::Same { data: memory.first(), bytes: part.min(bytes) })?;
             }
             parts += 1;
-            let (rest, from, to) = (bytes - start, from.wrapping_add(start), to.wrapping_add(start));
-            let part = part.min(rest);
+            let rest = memory.part(start..bytes);
+            let part = part.min(rest.bytes());
             start += match is_giver {
-                // SAFETY: the caller's promise.
-                true => unsafe { self.give_part(by, from, (part, rest), &readers).await? },
-                // SAFETY: as above.
-                false => unsafe { self.take_part(giver, to, (part, rest)).await? },
+                true => self.give_part(by, rest, part, &readers).await?,
+                false => self.take_part(giver, rest, part).await?,
             };
         }
         Ok(())
     }
 
     /// Gives the next part of what is left by the lane, or all that is left; answers how much.
-    ///
-    /// # Safety
-    /// What is left must be readable until the answer is there.
-    async unsafe fn give_part(
-        &self,
-        by: By,
-        data: *const u8,
-        (part, rest): (usize, usize),
-        readers: &[u32],
-    ) -> MpiResult<usize> {
-        let bytes = if by == By::Lane { part } else { rest };
-        let contribution = Contribution { giving: Giving::Same { data, bytes }, readers };
-        // SAFETY: the caller's promise.
+    async fn give_part(&self, by: By, rest: Memory, part: usize, readers: &[u32]) -> MpiResult<usize> {
+        let bytes = if by == By::Lane { part } else { rest.bytes() };
+        let contribution = Contribution { giving: Giving::Same { data: rest.first(), bytes }, readers };
+        // SAFETY: the promise of `Memory::new`.
         unsafe { self.give(by, contribution).await? }.over().await?;
         Ok(bytes)
     }
 
     /// Takes what [`Self::give_part`] gives; answers how much that was.
-    ///
-    /// # Safety
-    /// The place must be writable for all that is left, and used by nobody else until the answer is there.
-    async unsafe fn take_part(
-        &self,
-        giver: u32,
-        to: *mut u8,
-        (part, rest): (usize, usize),
-    ) -> MpiResult<usize> {
-        let Some(offer) = self.offers(std::iter::once(giver))?.next().await? else { return Ok(rest) };
-        let bytes = offer.bytes();
-        if bytes != part && bytes != rest {
+    async fn take_part(&self, giver: u32, rest: Memory, part: usize) -> MpiResult<usize> {
+        let Some(offer) = self.offers(std::iter::once(giver))?.next().await? else { return Ok(rest.bytes()) };
+        let bytes = offer.chunk.bytes();
+        if bytes != part && bytes != rest.bytes() {
             offer.finish(true)?;
-            return Err(misfit(bytes, rest, giver));
+            return Err(misfit(bytes, rest.bytes(), giver));
         }
-        // SAFETY: the caller's promise: there is room for what is left.
-        let is_here = unsafe { offer.copy(to, bytes)? };
+        let to = rest.part(0..bytes);
+        let is_here = offer.copy(to)?;
         if !offer.finish(is_here)? {
-            // SAFETY: as above.
-            unsafe { self.party.post_receive(giver, to, bytes)? }.exactly().await?;
+            self.party.post_receive(giver, to)?.exactly().await?;
         }
         Ok(bytes)
     }
@@ -287,7 +251,7 @@ impl Exchange {
     /// A step in which members give each other blocks.
     ///
     /// # Safety
-    /// What is given must be readable, and the places writable, until the answer is there.
+    /// What is given must be readable until the answer is there.
     ///
     /// # Errors
     /// A block is not as long as its place; the NIC fails.
@@ -320,10 +284,10 @@ impl Exchange {
         // SAFETY: the caller's promise.
         let mut given = unsafe { self.give(by, contribution).await? };
         let (mut messages, mut held) = (Join::new(), Vec::new());
-        let mut operands: Vec<*const u8> = destinations.iter().map(|(_, to, _)| to.cast_const()).collect();
+        let mut operands: Vec<*const u8> =
+            destinations.iter().map(|(_, to)| to.first().cast_const()).collect();
         let stays = stays.then_some((&mut held, &mut operands[..]));
-        // SAFETY: as above.
-        let taken = unsafe { self.take_blocks(destinations, &mut messages, stays).await };
+        let taken = self.take_blocks(destinations, &mut messages, stays).await;
         let served = given.serve().await;
         let done = messages.all().await.and(taken).and(served).and_then(|()| combine(&operands));
         for block in held {
@@ -338,8 +302,8 @@ impl Exchange {
         let looks = if self.party.blocks && !self.is_crowded { policy::LANE_POLLS } else { 0 };
         let mut has_waited = false;
         let found = poll_fn(|_| {
-            let looks = if has_waited { 0 } else { looks };
-            let polled = with(|process| {
+            ready(with(|process| {
+                let looks = if has_waited { 0 } else { looks };
                 for number in 0..=looks {
                     let found = look(process, number == looks)?;
                     if found.is_some() {
@@ -353,17 +317,10 @@ impl Exchange {
                 }
                 if !has_waited {
                     process.progress.exchanges += 1;
+                    has_waited = true;
                 }
                 Ok(None)
-            });
-            match polled {
-                Ok(Some(found)) => Poll::Ready(Ok(found)),
-                Ok(None) => {
-                    has_waited = true;
-                    Poll::Pending
-                }
-                Err(error) => Poll::Ready(Err(error)),
-            }
+            }))
         })
         .await;
         if has_waited {
@@ -389,19 +346,14 @@ impl Given<'_> {
         if let Some(lent) = self.lent.take() {
             let take_back = |process: &mut Guard, _| Ok(process.port.take_back(&lent)?);
             for refused in self.exchange.until(take_back).await? {
-                // SAFETY: the promise of `Exchange::give`.
-                unsafe { self.send_to(refused)? };
+                self.send_to(refused)?;
             }
         }
         Ok(())
     }
 
-    /// # Safety
-    /// What is given must be readable until the messages have gone.
-    unsafe fn send_to(&mut self, reader: u32) -> MpiResult {
-        let (data, bytes) = self.contribution.message(reader);
-        // SAFETY: the caller's promise.
-        self.messages.add(unsafe { self.exchange.party.post_send(reader, data, bytes)? });
+    fn send_to(&mut self, reader: u32) -> MpiResult {
+        self.messages.add(self.exchange.party.post_send(reader, self.contribution.message(reader))?);
         Ok(())
     }
 }
@@ -442,7 +394,7 @@ impl<'a> Offers<'a> {
                 for (place, giver) in givers.iter_mut().enumerate() {
                     let local = giver.local_index;
                     let found = giver.reader.find(&exchange.memory, local, key, rank, may_rest);
-                    if let Some(chunk) = found.map_err(PortError::from)? {
+                    if let Some(chunk) = found? {
                         giver.reader.advance();
                         process.port.note_lane_reader(local, giver.reader);
                         // What is left stays in order: the next members first.
@@ -456,33 +408,24 @@ impl<'a> Offers<'a> {
 }
 
 impl Offer<'_> {
-    /// Bytes that there are.
-    fn bytes(&self) -> usize {
-        self.chunk.bytes()
-    }
-
-    /// Copies the first of them. False if they come as a message, or the system refuses to read them: then
-    /// [`Self::finish`] says so.
-    ///
-    /// # Safety
-    /// `to` must be writable for `bytes` bytes.
-    unsafe fn copy(&self, to: *mut u8, bytes: usize) -> MpiResult<bool> {
-        if self.chunk.portion() == Portion::Message {
-            return Ok(false);
+    /// Copies as many of the first bytes as there is room for. False if they come as a message, or the system
+    /// refuses to read them: then [`Self::finish`] says so.
+    fn copy(&self, to: Memory) -> MpiResult<bool> {
+        let portion = self.chunk.portion();
+        if portion != Portion::Message && to.bytes() > self.chunk.bytes() {
+            return Err(misfit(self.chunk.bytes(), to.bytes(), self.giver.member));
         }
-        if bytes > self.bytes() {
-            return Err(misfit(self.bytes(), bytes, self.giver.member));
-        }
-        match self.chunk.portion() {
+        match portion {
             Portion::Message => Ok(false),
             Portion::Lane(data) => {
-                // SAFETY: the bytes can be read, checked; the rest is the caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, bytes) };
+                // SAFETY: the bytes can be read, checked; the rest is the promise of `Memory::new`.
+                unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to.first(), to.bytes()) };
                 Ok(true)
             }
             Portion::Lent(address) => with(|process| {
-                // SAFETY: the caller's promise.
-                Ok(unsafe { process.port.read_lent_memory(self.giver.local_index, address, to, bytes)? })
+                let Giver { local_index, .. } = self.giver;
+                // SAFETY: the promise of `Memory::new`.
+                Ok(unsafe { process.port.read_lent_memory(local_index, address, to.first(), to.bytes())? })
             }),
         }
     }
@@ -491,7 +434,7 @@ impl Offer<'_> {
     /// false, and a receive has to be posted.
     fn finish(self, is_here: bool) -> MpiResult<bool> {
         match self.chunk.portion() {
-            Portion::Lent(_) if !is_here => self.chunk.refuse().map_err(PortError::from)?,
+            Portion::Lent(_) if !is_here => self.chunk.refuse()?,
             _ => self.chunk.done(),
         }
         Ok(is_here)

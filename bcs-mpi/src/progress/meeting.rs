@@ -1,19 +1,20 @@
 //! Meeting on the NIC: how members of a communicator reach a collective operation and are let go (paper,
 //! §4.4).
 //!
-//! All collectives go through [`arrive`], which counts them: members that call the same collectives in
-//! the same order meet in the same ones.
+//! Each collective has its number in the communicator, so members that call the same collectives in the same
+//! order meet in the same ones.
 
+use super::memory::Memory;
 use super::released::take_board;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::Communicator;
-use crate::object::wanted::Wanted;
+use crate::object::contexts::Contexts;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process};
 use mds::Primitive;
 use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
-use nic_emu::port::{Awaits, Collective, PortError, Release};
+use nic_emu::port::{Awaits, Collective, Release};
 use nic_emu::status::{NOBODY, WaitingFor};
 
 /// What a member reaches.
@@ -30,50 +31,39 @@ pub struct Arrival {
 }
 
 impl Arrival {
+    /// A barrier.
+    pub const BARRIER: Self = Self { kind: CollectiveKind::Barrier, ..Self::board(0, (0, 0), 0) };
+
+    /// A board, or an announcement.
+    pub const fn board(root: u32, operation: (u8, u8), most_bytes: usize) -> Self {
+        Self { kind: CollectiveKind::Board, operation, root, most_bytes }
+    }
+
     /// What the library makes members agree on by itself: neither `root` nor bytes are the program's.
     pub fn of_library(kind: CollectiveKind, root: u32) -> Self {
-        Self { kind, operation: (OF_LIBRARY, 0), root, most_bytes: 0 }
+        Self { kind, ..Self::board(root, (OF_LIBRARY, 0), 0) }
     }
 
-    /// The algorithms that a member wants: members with others would not understand each other.
-    pub fn of_wanted(wanted: &Wanted, root: u32) -> Self {
-        let kind = CollectiveKind::Board;
-        Self { kind, operation: (OF_LIBRARY, 1), root, most_bytes: wanted.hash() as usize }
+    /// The root, if who waits waits for that alone.
+    #[inline]
+    pub(super) fn awaited(&self) -> Option<u32> {
+        (self.kind == CollectiveKind::Broadcast).then_some(self.root)
     }
-}
 
-impl Default for Arrival {
-    fn default() -> Self {
-        Self { kind: CollectiveKind::Board, operation: (0, 0), root: 0, most_bytes: 0 }
+    /// What the NIC is told of it: the collective with this number in a context, of members of which this one
+    /// is the first number's, of as many as the second one says; and the same among those on its node.
+    #[inline]
+    pub(super) fn collective(
+        &self,
+        sequence: u32,
+        call: Primitive,
+        context: u32,
+        (comm, local): ((u32, u32), (u16, u16)),
+    ) -> Collective {
+        let &Self { kind, operation, root, most_bytes } = self;
+        let (call, most_bytes) = (call.index() as u8, most_bytes as u64);
+        Collective { kind, operation, context, comm, root, call, most_bytes, sequence, local }
     }
-}
-
-/// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`;
-/// answers what it waits with, or none when it has nothing to wait for
-/// ([`nic_emu::port::Port::post_collective`]).
-///
-/// # Safety
-/// `data` must be readable for `bytes` bytes.
-///
-/// # Errors
-/// No such communicator, or the NIC fails.
-#[inline]
-pub unsafe fn arrive(
-    process: &mut Guard,
-    call: Primitive,
-    comm: MPI_Comm,
-    arrival: &Arrival,
-    data: *const u8,
-    bytes: usize,
-    wanted: bool,
-) -> MpiResult<Option<Waiter>> {
-    let communicator = process.communicator_mut(comm)?;
-    let collective = collective_of(communicator, call, arrival);
-    let is_broadcast = arrival.kind == CollectiveKind::Broadcast;
-    let root = if is_broadcast { communicator.job_rank(arrival.root) } else { 0 };
-    let awaits = awaits(process, &collective, root)?;
-    // SAFETY: the caller's promise.
-    unsafe { post(process, &collective, awaits, data, bytes, wanted) }
 }
 
 /// The next collective of a communicator, which is counted with it.
@@ -83,25 +73,16 @@ pub(crate) fn collective_of(
     call: Primitive,
     arrival: &Arrival,
 ) -> Collective {
-    let sequence = communicator.sequence;
-    communicator.sequence = sequence.wrapping_add(1);
-    Collective {
-        kind: arrival.kind,
-        operation: arrival.operation,
-        context: communicator.context + 1,
-        comm: communicator.on_nic,
-        root: arrival.root,
-        call: call.index() as u8,
-        most_bytes: arrival.most_bytes as u64,
-        sequence,
-        local: communicator.local,
-    }
+    let members = (communicator.on_nic, communicator.local);
+    arrival.collective(communicator.next_sequence(), call, communicator.context + 1, members)
 }
 
-/// Posts this rank's arrival at a collective; see [`arrive`].
+/// Posts this rank's arrival at a collective, whose root, if it is a broadcast, has this rank in the job;
+/// answers what it waits with, or none when it has nothing to wait for
+/// ([`nic_emu::port::Port::post_collective`]).
 ///
 /// # Safety
-/// As there.
+/// `data` must be readable for `bytes` bytes.
 ///
 /// # Errors
 /// The communicator is broken, or the NIC fails.
@@ -109,17 +90,15 @@ pub(crate) fn collective_of(
 pub(crate) unsafe fn post(
     process: &mut Guard,
     collective: &Collective,
-    awaits: Awaits,
+    root: u32,
     data: *const u8,
     bytes: usize,
     wanted: bool,
 ) -> MpiResult<Option<Waiter>> {
+    let awaits = awaits(process, collective, root)?;
     process.port.check_whole(collective.context)?;
-    let what = || collective.waiting(bytes);
-    process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
     // SAFETY: the caller's promise.
-    let request = unsafe { process.port.post_collective(collective, data, bytes, wanted)? };
-    match request {
+    match unsafe { tell(process, collective, data, bytes, wanted)? } {
         Some(request) => Ok(Some(Waiter { request, awaits })),
         None => {
             process.port.pass(awaits)?;
@@ -128,22 +107,38 @@ pub(crate) unsafe fn post(
     }
 }
 
-/// What a member waits for: of a broadcast the root, which has this rank in the job.
+/// Tells the NIC that this rank has reached a collective, once there is room; answers its request, if it is
+/// `wanted`.
+///
+/// # Safety
+/// As [`post`].
+///
+/// # Errors
+/// The NIC fails.
 #[inline]
-pub(crate) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
-    if collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root {
-        return Ok(awaits_all(collective));
-    }
-    let root = process.port.memory().local_index(root).map_err(PortError::from)?;
-    Ok(root.map_or(Awaits::Members(0), Awaits::Rank))
+pub(super) unsafe fn tell(
+    process: &mut Guard,
+    collective: &Collective,
+    data: *const u8,
+    bytes: usize,
+    wanted: bool,
+) -> MpiResult<Option<u32>> {
+    let what = || collective.waiting(bytes);
+    process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { process.port.post_collective(collective, data, bytes, wanted)? })
 }
 
-/// What a member waits for that needs all others.
+/// What a member waits for: of a broadcast the root, which has this rank in the job, else all others.
 #[inline]
-pub(crate) fn awaits_all(collective: &Collective) -> Awaits {
+pub(super) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
+    if collective.kind == CollectiveKind::Broadcast && collective.comm.0 != collective.root {
+        let root = process.port.memory().local_index(root)?;
+        return Ok(root.map_or(Awaits::Members(0), Awaits::Rank));
+    }
     let local = collective.local.1 as u32;
     // Where members are on other nodes, nobody here knows when it is worth running a slice.
-    Awaits::Members(if local == collective.comm.1 { local } else { 0 })
+    Ok(Awaits::Members(if local == collective.comm.1 { local } else { 0 }))
 }
 
 /// What a hang report says of a member that waits in a collective.
@@ -164,22 +159,51 @@ pub fn waiting_in(
     }
 }
 
-/// Waits until the NIC lets the member go.
+/// Arrives at the next collective of the communicator, which this rank reaches in `call`, and waits for the
+/// release if it is `wanted`: for `peer`, a hang report says, and so many bytes. In `hidden` contexts others
+/// may call what does not fit, so it waits also until these are broken.
+///
+/// # Safety
+/// As [`post`].
 ///
 /// # Errors
-/// The NIC fails.
-#[inline]
-pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiResult<Release> {
-    let Waiter { request, awaits } = waiter;
+/// No such communicator, or the NIC fails.
+// Inlined, as what callers say is constant: a small collective takes less than a microsecond.
+#[inline(always)]
+pub(crate) unsafe fn attend(
+    process: &mut Guard,
+    (call, comm): (Primitive, MPI_Comm),
+    (peer, awaited, hidden): (Option<u32>, usize, Option<Contexts>),
+    arrival: &Arrival,
+    (data, bytes): (*const u8, usize),
+    wanted: bool,
+) -> MpiResult<Option<Release>> {
+    let communicator = process.communicator_mut(comm)?;
+    let what = waiting_in(communicator, call, peer, awaited);
+    let collective = collective_of(communicator, call, arrival);
+    let root = arrival.awaited().map_or(0, |root| communicator.job_rank(root));
+    // SAFETY: the caller's promise.
+    let waiter = unsafe { post(process, &collective, root, data, bytes, wanted)? };
+    let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
     let shared = process.is_shared();
-    if let Some(release) = process.port.meet(request, awaits, shared)? {
-        return Ok(release);
+    if hidden.is_none()
+        && let Some(release) = process.port.meet(request, awaits, shared)?
+    {
+        return Ok(Some(release));
     }
-    process.wait_for_some(what, |process| Ok(process.port.test_collective(request)?))
+    let released = process.wait_for_some(&what, |process| {
+        let released = process.port.test_collective(request)?;
+        if let Some(contexts) = hidden.as_ref().filter(|_| released.is_none()) {
+            // The NIC refuses what waits in it.
+            let _ = contexts.check_whole(&mut process.port);
+        }
+        Ok(released)
+    });
+    released.map(Some)
 }
 
 /// Arrives with a small contribution and waits for the release: members of an intercommunicator's hidden
-/// one also until that is broken, in which others may call what does not fit.
+/// one also until that is broken.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
@@ -190,25 +214,11 @@ pub fn meet(
     arrival: &Arrival,
     data: &[u8],
 ) -> MpiResult<Option<Release>> {
-    let what = waiting_in(process.communicator(comm)?, call, None, data.len());
-    // SAFETY: a slice is readable, and borrowed until the release.
-    let waiter = unsafe { arrive(process, call, comm, arrival, data.as_ptr(), data.len(), true)? };
-    let Some(waiter) = waiter else { return Ok(None) };
     let communicator = process.communicator(comm)?;
-    if communicator.made_in.is_none() {
-        return released(process, &what, waiter).map(Some);
-    }
-    let contexts = communicator.contexts();
-    process
-        .wait_for_some(&what, |process| {
-            let released = process.port.test_collective(waiter.request)?;
-            if released.is_none() {
-                // The NIC refuses what waits in it.
-                let _ = contexts.check_whole(&mut process.port);
-            }
-            Ok(released)
-        })
-        .map(Some)
+    let hidden = communicator.made_in.map(|_| communicator.contexts());
+    let (waits, data) = ((None, data.len(), hidden), (data.as_ptr(), data.len()));
+    // SAFETY: a slice is readable, and borrowed until the release.
+    unsafe { attend(process, (call, comm), waits, arrival, data, true) }
 }
 
 /// The small contributions of all members, by rank: what communicators are made by.
@@ -226,9 +236,10 @@ pub fn gather_all<const BYTES: usize>(
     if all.len() > 1
         && let Some(release) = meet(process, call, comm, &board, &own)?
     {
-        let places = (0..).zip(&mut all).map(|(member, place)| (member, 0..BYTES, place.as_mut_ptr()));
         // SAFETY: each element has BYTES.
-        unsafe { take_board(process, release, BYTES, places)? };
+        let place = |place: &mut [u8; BYTES]| unsafe { Memory::new(place.as_mut_ptr(), BYTES) };
+        let places = (0..).zip(&mut all).map(|(member, of)| (member, 0, place(of)));
+        take_board(process, release, BYTES, places)?;
     }
     Ok(all)
 }

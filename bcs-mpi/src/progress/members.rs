@@ -4,9 +4,13 @@
 //! [`Party`](super::party::Party) is the real one. The tests have members without processes and without a
 //! NIC, thousands of them in one thread, whose messages are counted and come in any order.
 
-use super::message::{Join, Message};
+use super::memory::Memory;
 use super::nodes::Nodes;
 use crate::error::MpiResult;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::Poll;
 
 /// How many members there are, and where.
 pub trait Membership {
@@ -24,39 +28,22 @@ pub trait Membership {
 }
 
 /// This member and all others, in one operation.
+#[allow(async_fn_in_trait, reason = "a future stays in its process")]
 pub trait Members: Membership {
     /// A message to or from another member. Those between two members keep their order.
     type Message: Message;
 
     /// Posts a send to a member.
     ///
-    /// # Safety
-    /// `data` must be readable for `bytes` bytes until the message is ready.
-    ///
     /// # Errors
     /// The NIC fails.
-    unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Self::Message>;
+    fn post_send(&self, to: u32, data: Memory) -> MpiResult<Self::Message>;
 
     /// Posts a receive from a member.
     ///
-    /// # Safety
-    /// `data` must be writable for `bytes` bytes, and used by nobody else, until the message is ready.
-    ///
     /// # Errors
     /// The NIC fails.
-    unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Self::Message>;
-
-    /// Working memory of earlier operations, to be used again; perhaps none.
-    ///
-    /// # Errors
-    /// Outside of a task.
-    fn kept_memory(&self) -> MpiResult<Vec<u8>>;
-
-    /// Keeps working memory for later operations.
-    ///
-    /// # Errors
-    /// Outside of a task.
-    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult;
+    fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Self::Message>;
 
     /// The other members, from the next one on.
     fn others(&self) -> impl Iterator<Item = u32> + use<Self> {
@@ -68,37 +55,124 @@ pub trait Members: Membership {
     ///
     /// # Errors
     /// The NIC fails.
-    fn send(&self, to: u32, bytes: &[u8]) -> impl Future<Output = MpiResult> {
-        // SAFETY: the bytes are borrowed until the send is complete.
-        async move { unsafe { self.post_send(to, bytes.as_ptr(), bytes.len())? }.await }
+    async fn send(&self, to: u32, bytes: &[u8]) -> MpiResult {
+        self.post_send(to, given(bytes))?.await
     }
 
     /// Receives bytes from a member.
     ///
     /// # Errors
     /// It sent more; the NIC fails.
-    fn receive(&self, from: u32, bytes: &mut [u8]) -> impl Future<Output = MpiResult> {
-        // SAFETY: the bytes are borrowed until the receive is complete.
-        async move { unsafe { self.post_receive(from, bytes.as_mut_ptr(), bytes.len())? }.await }
+    async fn receive(&self, from: u32, room: &mut [u8]) -> MpiResult {
+        self.post_receive(from, taken(room))?.await
     }
 
     /// Sends bytes to a member and receives what another one, or the same, sends.
     ///
     /// # Errors
     /// It sent more than there is room for; the NIC fails.
-    fn swap(
-        &self,
-        (to, bytes): (u32, &[u8]),
-        (from, room): (u32, &mut [u8]),
-    ) -> impl Future<Output = MpiResult> {
-        async move {
-            let mut join = Join::new();
-            // SAFETY: both are borrowed until the join is complete.
-            unsafe {
-                join.add(self.post_receive(from, room.as_mut_ptr(), room.len())?);
-                join.add(self.post_send(to, bytes.as_ptr(), bytes.len())?);
-            }
-            join.all().await
+    async fn swap(&self, (to, bytes): (u32, &[u8]), (from, room): (u32, &mut [u8])) -> MpiResult {
+        self.exchange((to, given(bytes)), (from, taken(room))).await
+    }
+
+    /// The same of an operation's memory.
+    ///
+    /// # Errors
+    /// As there.
+    async fn exchange(&self, (to, data): (u32, Memory), (from, place): (u32, Memory)) -> MpiResult {
+        let mut join = Join::new();
+        join.add(self.post_receive(from, place)?);
+        join.add(self.post_send(to, data)?);
+        join.all().await
+    }
+}
+
+/// Bytes that are borrowed until the operation has sent them.
+fn given(bytes: &[u8]) -> Memory {
+    // SAFETY: they are only read, and borrowed as long as that takes.
+    unsafe { Memory::new(bytes.as_ptr().cast_mut(), bytes.len()) }
+}
+
+/// Room that is borrowed until the operation has received something there.
+fn taken(room: &mut [u8]) -> Memory {
+    // SAFETY: it is borrowed as long as that takes.
+    unsafe { Memory::new(room.as_mut_ptr(), room.len()) }
+}
+
+/// A message that is under way: ready when its bytes have been moved.
+pub trait Message: Future<Output = MpiResult> + Unpin {
+    /// The same message, which has to be as long as there is room.
+    fn exactly(self) -> Self;
+
+    /// The same message, which hands on what this member has given.
+    fn given_by(self, member: u32) -> Self;
+
+    /// Whether there is nothing to wait for any more.
+    fn is_over(&self) -> bool;
+}
+
+/// Messages that are under way together, some of them of borrowed memory.
+#[derive(Debug)]
+pub struct Join<'m, M> {
+    under_way: Vec<M>,
+    borrows: PhantomData<&'m mut [u8]>,
+}
+
+impl<'m, M: Message> Join<'m, M> {
+    /// None yet.
+    #[allow(clippy::new_without_default, reason = "nobody joins nothing")]
+    pub fn new() -> Self {
+        Self { under_way: Vec::new(), borrows: PhantomData }
+    }
+
+    /// One more.
+    pub fn add(&mut self, message: M) {
+        if !message.is_over() {
+            self.under_way.push(message);
         }
+    }
+
+    /// One more: these bytes, to a member.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub fn send<T>(&mut self, members: &T, to: u32, bytes: &'m [u8]) -> MpiResult
+    where
+        T: Members<Message = M> + ?Sized,
+    {
+        members.post_send(to, given(bytes)).map(|message| self.add(message))
+    }
+
+    /// One more: what a member sends.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub fn receive<T>(&mut self, members: &T, from: u32, room: &'m mut [u8]) -> MpiResult
+    where
+        T: Members<Message = M> + ?Sized,
+    {
+        members.post_receive(from, taken(room)).map(|message| self.add(message))
+    }
+
+    /// Waits for all; answers the first error once none is under way any more.
+    ///
+    /// # Errors
+    /// Any of theirs.
+    pub async fn all(mut self) -> MpiResult {
+        let mut result = Ok(());
+        poll_fn(|context| {
+            self.under_way.retain_mut(|message| match Pin::new(message).poll(context) {
+                Poll::Pending => true,
+                Poll::Ready(ended) => {
+                    if result.is_ok() {
+                        result = ended;
+                    }
+                    false
+                }
+            });
+            if self.under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        result
     }
 }

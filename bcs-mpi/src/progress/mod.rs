@@ -2,22 +2,32 @@
 //! their meetings on the NIC. Each is a future, or makes one, which the process advances
 //! ([`crate::process`]).
 //!
-//! - [`message`]: messages that are under way, as algorithms see them;
-//! - [`members`]: what algorithms by messages see of a communicator;
-//! - [`subgroup`]: some of the members;
-//! - [`nodes`]: which members share a node;
-//! - [`pending`]: messages that the NIC has;
-//! - [`released`]: what the NIC has for a member that it lets go;
+//! - `memory`: what operations give, and room for what they take;
+//! - `members`: what algorithms by messages see of a communicator, and messages that are under way;
+//! - `subgroup`: some of the members;
+//! - `nodes`: which members share a node;
+//! - `pending`: messages that the NIC has;
+//! - `released`: what the NIC has for a member that it lets go;
 //! - [`meeting`]: how members reach a collective on the NIC, and are let go;
-//! - [`party`]: the members of a communicator in one collective operation;
-//! - [`exchange`]: what members of one node give each other through their lanes.
+//! - `party`: the members of a communicator in one collective operation;
+//! - `exchange`: what members of one node give each other through their lanes.
 
-pub mod exchange;
+mod exchange;
 pub mod meeting;
-pub mod members;
-pub mod message;
-pub mod nodes;
-pub mod party;
-pub mod pending;
-pub mod released;
-pub mod subgroup;
+mod members;
+mod memory;
+mod nodes;
+mod party;
+mod pending;
+mod released;
+mod subgroup;
+
+pub use exchange::{Contribution, Destination, Exchange};
+pub use meeting::Arrival;
+pub use members::{Join, Members, Membership, Message};
+pub use memory::Memory;
+pub use nodes::{Branch, Nodes, binomial};
+pub use party::{Joins, Party};
+pub use pending::{Pending, misfit};
+pub(crate) use released::{take_board, take_result};
+pub use subgroup::Subgroup;

@@ -29,13 +29,8 @@ impl Nodes {
     }
 
     /// How many nodes there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.members.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
     }
 
     /// The number of a member's node, and the member's number there.
@@ -131,11 +126,11 @@ mod tests {
         #[test]
         fn each_node_has_one_carrier_of_a_members_bytes(nodes in proptest::collection::vec(0u32..6, 1..40)) {
             let of = Nodes::of(nodes.iter().copied());
-            prop_assert_eq!((0..of.len()).map(|node| of.members(node).len()).sum::<usize>(), nodes.len());
+            prop_assert_eq!((0..of.count()).map(|node| of.members(node).len()).sum::<usize>(), nodes.len());
             for member in 0..nodes.len() as u32 {
                 let (node, number) = of.place(member);
                 prop_assert_eq!(of.members(node)[number], member);
-                for other in 0..of.len() {
+                for other in 0..of.count() {
                     let carrier = of.carrier(member, other);
                     prop_assert_eq!(of.place(carrier).0, other);
                     prop_assert!(other != node || carrier == member);

@@ -9,11 +9,11 @@
 //! On an intercommunicator messages go to and come from the members of the other group; what is told to
 //! the NIC is told for both groups.
 
-use super::meeting::{Arrival, awaits, post};
+use super::meeting::{Arrival, awaits, post, tell};
 use super::members::{Members, Membership};
+use super::memory::Memory;
 use super::nodes::Nodes;
 use super::pending::Pending;
-use super::released::take_result;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::MpiResult;
@@ -22,14 +22,13 @@ use crate::object::communicators::Communicators;
 use crate::object::contexts::Contexts;
 use crate::object::wanted::Wanted;
 use crate::process::progress::Waiter;
-use crate::process::task::{ready, with};
-use crate::process::{Guard, Process};
+use crate::process::{Guard, Process, ready, with};
 use mds::Primitive;
-use nic_emu::descriptor::{Check, CollectiveKind};
+use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
-use nic_emu::port::{Collective, PortError, Posted, Release, Send};
+use nic_emu::port::{Collective, Posted, Release, Send};
 use nic_emu::status::WaitingFor;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -101,8 +100,7 @@ impl Joins for Party {
     ) -> MpiResult<Self> {
         let job_wants = communicators.wanted;
         let communicator = communicators.named_mut(comm)?;
-        let sequence = communicator.sequence;
-        communicator.sequence = sequence.wrapping_add(1);
+        let sequence = communicator.next_sequence();
         Ok(Self {
             comm,
             rank: communicator.rank,
@@ -197,15 +195,11 @@ impl Party {
         Pending::new(nic, room, self.contexts)
     }
 
-    /// The same for messages along the edges of a topology ([`Self::send_along`]): their tag is that
-    /// of the operation whatever the call is, so that they meet, and the calls are compared.
-    pub fn in_neighbourhood(self) -> Self {
-        Self { tag: tag(self.sequence, Primitive::NeighborAlltoall), ..self }
-    }
-
-    /// The same for the messages that tell of edges.
-    pub fn for_wiring(self) -> Self {
-        Self { tag: tag(self.sequence, Primitive::NeighborAllgather), ..self }
+    /// The same with the tag of this call. Messages along the edges of a topology ([`Self::send_along`]) have
+    /// that of one whatever the call is, so that they meet, and the calls are compared; those that tell of
+    /// edges have another one.
+    pub fn tagged_as(self, call: Primitive) -> Self {
+        Self { tag: tag(self.sequence, call), ..self }
     }
 
     /// A member's rank in the job.
@@ -227,25 +221,20 @@ impl Party {
     /// with the same signature, in the same call. Otherwise the communicator is broken. Answers the NIC's
     /// request, if it is not complete.
     ///
-    /// # Safety
-    /// `data` must be readable for `bytes` bytes until the request is complete.
-    ///
     /// # Errors
     /// The NIC fails.
-    pub unsafe fn send_along(
+    pub fn send_along(
         &self,
         process: &mut Guard,
         to: u32,
-        signature: u16,
-        data: *const u8,
-        bytes: usize,
+        (data, signature): (Memory, u16),
     ) -> MpiResult<Option<u32>> {
-        let send = self.send_to(to);
+        let (send, check) = (self.send_to(to), self.check(signature));
         let peer_in_job = send.destination;
         let what = || WaitingFor { peer: to, peer_in_job, sends: true, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
-        // SAFETY: the caller's promise.
-        let posted = unsafe { process.port.post_checked_send(&send, self.check(signature), data, bytes)? };
+        // SAFETY: the promise of `Memory::new`.
+        let posted = unsafe { process.port.post_checked_send(&send, check, data.first(), data.bytes())? };
         process.progress.has_posted = true;
         match posted {
             Posted::Complete => {
@@ -263,26 +252,22 @@ impl Party {
     /// Posts a receive along an edge: of all that the member at its other end sends, as [`Self::send_along`].
     /// Answers the NIC's request.
     ///
-    /// # Safety
-    /// `data` must be writable for `bytes` bytes, and used by nobody else, until the request is complete.
-    ///
     /// # Errors
     /// The NIC fails.
-    pub unsafe fn receive_along(
+    pub fn receive_along(
         &self,
         process: &mut Guard,
         from: u32,
-        signature: u16,
-        data: *mut u8,
-        bytes: usize,
+        (place, signature): (Memory, u16),
     ) -> MpiResult<u32> {
         let envelope = self.receive_from(from);
-        let (check, peer) = (self.check(signature), (self.peers.job_rank(from), self.comm.0 as u64));
+        let (check, peer) = (self.check(signature), (self.job_rank(from), self.comm.0 as u64));
         let what = || WaitingFor { peer: from, peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { process.port.post_receive_of(&envelope, check, peer, 0, (data, bytes))? })
+        let place = (place.first(), place.bytes());
+        // SAFETY: the promise of `Memory::new`.
+        Ok(unsafe { process.port.post_receive_of(&envelope, check, peer, 0, place)? })
     }
 
     /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in
@@ -326,17 +311,14 @@ impl Party {
     ) -> MpiResult<Option<Waiter>> {
         with(|process| {
             let collective = self.collective(process, arrival)?;
-            let is_broadcast = arrival.kind == CollectiveKind::Broadcast;
-            let awaits =
-                awaits(process, &collective, if is_broadcast { self.job_rank(arrival.root) } else { 0 })?;
+            let root = arrival.awaited().map_or(0, |root| self.job_rank(root));
             if self.blocks {
                 // SAFETY: the caller's promise.
-                return unsafe { post(process, &collective, awaits, data, bytes, wanted) };
+                return unsafe { post(process, &collective, root, data, bytes, wanted) };
             }
-            let what = || collective.waiting(bytes);
-            process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
+            let awaits = awaits(process, &collective, root)?;
             // SAFETY: as above.
-            let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
+            let request = unsafe { tell(process, &collective, data, bytes, wanted)? };
             process.port.leave_to_nic(request, awaits)?;
             Ok(request.map(|request| Waiter { request, awaits }))
         })
@@ -368,84 +350,35 @@ impl Party {
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn announce(&self, root: u32, operation: (u8, u8), bytes: usize) -> MpiResult {
-        with(|process| self.announce_in(process, root, operation, bytes))
+    pub fn announce(&self, arrival: &Arrival) -> MpiResult {
+        with(|process| self.announce_in(process, arrival))
     }
 
     /// [`Self::announce`] in a call that has the process.
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn announce_in(
-        &self,
-        process: &mut Guard,
-        root: u32,
-        operation: (u8, u8),
-        bytes: usize,
-    ) -> MpiResult {
+    pub fn announce_in(&self, process: &mut Guard, arrival: &Arrival) -> MpiResult {
         if self.is_alone() {
             return Ok(());
         }
-        let arrival = Arrival { operation, root, most_bytes: bytes, ..Arrival::default() };
-        let collective = self.collective(process, &arrival)?;
-        let what = || collective.waiting(0);
-        process.make_room(what, |port| port.lacks_for_collective(&collective, 0))?;
+        let collective = self.collective(process, arrival)?;
         // SAFETY: nothing is given.
-        unsafe { process.port.post_collective(&collective, std::ptr::null(), 0, false)? };
+        unsafe { tell(process, &collective, std::ptr::null(), 0, false)? };
         process.progress.has_posted = true;
         Ok(())
     }
 
+    /// An arrival of this member. The operation's number is that of the first one. A call that blocks may
+    /// arrive more often: nobody calls another collective of the communicator meanwhile, so it takes the next
+    /// numbers.
     fn collective(&self, process: &mut Process, arrival: &Arrival) -> MpiResult<Collective> {
         self.contexts.check_whole(&mut process.port)?;
-        Ok(Collective {
-            kind: arrival.kind,
-            operation: arrival.operation,
-            context: self.contexts.own,
-            comm: self.on_nic,
-            root: arrival.root,
-            call: self.call.index() as u8,
-            most_bytes: arrival.most_bytes as u64,
-            sequence: self.next_number(process)?,
-            local: self.local,
-        })
-    }
-
-    /// The operation's number for its first arrival. A call that blocks may arrive more often: nobody
-    /// calls another collective of the communicator meanwhile, so it takes the next numbers.
-    fn next_number(&self, process: &mut Process) -> MpiResult<u32> {
-        if self.arrivals.replace(self.arrivals.get() + 1) == 0 {
-            return Ok(self.sequence);
-        }
-        let communicator = process.communicator_mut(self.comm)?;
-        let sequence = communicator.sequence;
-        communicator.sequence = sequence.wrapping_add(1);
-        Ok(sequence)
-    }
-
-    /// Has the NIC carry out a broadcast or a reduction of at most a slab; the result's bytes from
-    /// `offset` on go to `to`, as far as there is room for them.
-    ///
-    /// # Safety
-    /// `data` must be readable for `bytes` bytes and `to` writable for `room`, until the answer is there.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub async unsafe fn on_nic(
-        &self,
-        arrival: &Arrival,
-        (data, bytes): (*const u8, usize),
-        offset: usize,
-        (to, room): (*mut u8, usize),
-    ) -> MpiResult {
-        let wanted = room > 0 || arrival.kind == CollectiveKind::Barrier;
-        // SAFETY: the caller's promise.
-        let released = unsafe { self.meet(arrival, data, bytes, wanted) }.await?;
-        match released {
-            // SAFETY: as above.
-            Some(release) => with(|process| unsafe { take_result(process, release, offset, to, room) }),
-            None => Ok(()),
-        }
+        let sequence = match self.arrivals.replace(self.arrivals.get() + 1) {
+            0 => self.sequence,
+            _ => process.communicator_mut(self.comm)?.next_sequence(),
+        };
+        Ok(arrival.collective(sequence, self.call, self.contexts.own, (self.on_nic, self.local)))
     }
 }
 
@@ -463,7 +396,7 @@ impl Membership for Party {
             let memory = process.port.memory();
             let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
             let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
-            Ok(Nodes::of(nodes.map_err(PortError::from)?))
+            Ok(Nodes::of(nodes?))
         })
     }
 }
@@ -471,43 +404,29 @@ impl Membership for Party {
 impl Members for Party {
     type Message = Pending;
 
-    unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Pending> {
+    fn post_send(&self, to: u32, data: Memory) -> MpiResult<Pending> {
         with(|process| {
-            let (send, peer) = (self.send_to(to), (to, self.comm));
-            // SAFETY: the caller's promise.
+            let (send, peer, mode) = (self.send_to(to), (to, self.comm), Mode::NonBlocking);
+            // SAFETY: the promise of `Memory::new`.
             let posted =
-                unsafe { bcs_send(process, self.call, &send, peer, data, bytes, Mode::NonBlocking)? };
+                unsafe { bcs_send(process, self.call, &send, peer, data.first(), data.bytes(), mode)? };
             process.progress.has_posted = true;
             Ok(self.pending(posted, None))
         })
     }
 
-    unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Pending> {
+    fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Pending> {
         with(|process| {
-            let envelope = self.receive_from(from);
-            let (peer, place) = ((self.peers.job_rank(from), self.comm), (data, bytes, 0));
-            // SAFETY: the caller's promise.
-            let received =
-                unsafe { bcs_recv(process, self.call, &envelope, peer, place, Mode::NonBlocking)? };
+            let (envelope, mode) = (self.receive_from(from), Mode::NonBlocking);
+            let (peer, room) = ((self.job_rank(from), self.comm), (place.first(), place.bytes(), 0));
+            // SAFETY: the promise of `Memory::new`.
+            let received = unsafe { bcs_recv(process, self.call, &envelope, peer, room, mode)? };
             process.progress.has_posted = true;
             let nic = match received {
                 Received::Request(request) => Some(request),
                 Received::Complete(_) => None,
             };
-            Ok(self.pending(nic, Some(bytes as u64)))
-        })
-    }
-
-    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
-        with(|process| Ok(std::mem::take(&mut process.scratch)))
-    }
-
-    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult {
-        with(|process| {
-            if process.scratch.len() < memory.len() {
-                process.scratch = memory;
-            }
-            Ok(())
+            Ok(self.pending(nic, Some(place.bytes() as u64)))
         })
     }
 }

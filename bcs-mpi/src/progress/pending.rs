@@ -1,11 +1,10 @@
 //! Messages of a collective operation that are under way: futures that are ready when the NIC has moved
 //! the bytes.
 
-use super::message::Message;
+use super::members::Message;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::contexts::Contexts;
-use crate::process::Process;
-use crate::process::task::{ready, with};
+use crate::process::{Process, ready, with};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 

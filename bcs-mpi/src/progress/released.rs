@@ -1,80 +1,71 @@
 //! What the NIC has for a member that it lets go of a collective: a result, or a board that it reads from.
 
+use super::memory::Memory;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
 use nic_emu::board::Board;
-use nic_emu::port::{PortError, Release};
-use std::ops::Range;
+use nic_emu::memory::Corrupt;
+use nic_emu::port::Release;
 
 /// Takes what a broadcast or a reduction on the NIC has brought: the bytes from `offset` on, as far as
 /// there is room for them.
 ///
-/// # Safety
-/// `to` must be writable for `room` bytes.
-///
 /// # Errors
 /// The NIC fails.
-pub(crate) unsafe fn take_result(
-    process: &mut Process,
-    release: Release,
-    offset: usize,
-    to: *mut u8,
-    room: usize,
-) -> MpiResult {
+pub(crate) fn take_result(process: &mut Process, release: Release, offset: usize, to: Memory) -> MpiResult {
     match release {
         Release::Result(payload) => {
             let from = payload.get(offset..).unwrap_or(&[]);
-            // SAFETY: the caller's promise; no more is copied than there is.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, room.min(from.len())) };
+            // SAFETY: the promise of `Memory::new`; no more is copied than there is.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.first(), to.bytes().min(from.len())) };
         }
-        Release::Instance(instance) => {
-            let memory = process.port.memory().clone();
-            let board = Board::new(&memory, instance).map_err(PortError::from)?;
+        Release::Instance(instance) => read(process, instance, |board| {
             let from = board.result().or(board.root()).unwrap_or(0);
-            let there = (board.bytes(from) as usize).saturating_sub(offset).min(room);
+            let there = (board.bytes(from) as usize).saturating_sub(offset).min(to.bytes());
             // SAFETY: as above.
-            unsafe { board.read(from, offset, to, there) }.map_err(PortError::from)?;
-            board.depart().map_err(PortError::from)?;
-        }
+            unsafe { board.read(from, offset, to.first(), there) }
+        })?,
     }
     Ok(())
 }
 
-/// Takes pieces of what members, `each` bytes a member, have put up on a board: of the member, the bytes
-/// of its contribution, and where they go.
-///
-/// # Safety
-/// Every piece's place must be writable.
+/// Reads from the board of an instance, and departs from it.
+fn read(process: &Process, instance: u32, read: impl FnOnce(&Board<'_>) -> Result<(), Corrupt>) -> MpiResult {
+    let board = Board::new(process.port.memory(), instance)?;
+    let done = read(&board);
+    board.depart()?;
+    Ok(done?)
+}
+
+/// Takes pieces of what members, `each` bytes a member, have put up on a board: of the member, from which
+/// byte of its contribution on, and where they go.
 ///
 /// # Errors
 /// A piece is beyond its contribution; the NIC fails.
-pub(crate) unsafe fn take_board(
+pub(crate) fn take_board(
     process: &mut Process,
     release: Release,
     each: usize,
-    pieces: impl Iterator<Item = (u32, Range<usize>, *mut u8)>,
+    pieces: impl Iterator<Item = (u32, usize, Memory)>,
 ) -> MpiResult {
     match release {
         Release::Result(payload) => {
-            for (member, piece, to) in pieces {
-                let from = payload.get(member as usize * each..).and_then(|from| from.get(piece));
+            for (member, start, to) in pieces {
+                let from = payload
+                    .get(member as usize * each..)
+                    .and_then(|from| from.get(start..)?.get(..to.bytes()));
                 let from = from.ok_or_else(|| MpiError::new(Problem::Nic("a board is too short".into())))?;
-                // SAFETY: the caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+                // SAFETY: the promise of `Memory::new`.
+                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.first(), from.len()) };
             }
         }
-        Release::Instance(instance) => {
-            let memory = process.port.memory().clone();
-            let board = Board::new(&memory, instance).map_err(PortError::from)?;
-            let mut taken = Ok(());
-            for (member, piece, to) in pieces {
-                // SAFETY: the caller's promise.
-                let read = unsafe { board.read(member as usize, piece.start, to, piece.len()) };
-                taken = taken.and(read);
-            }
-            board.depart().map_err(PortError::from)?;
-            taken.map_err(PortError::from)?;
-        }
+        Release::Instance(instance) => read(process, instance, |board| {
+            // SAFETY: as above.
+            let piece = |(member, start, to): (u32, usize, Memory)| unsafe {
+                board.read(member as usize, start, to.first(), to.bytes())
+            };
+            pieces.map(piece).fold(Ok(()), Result::and)
+        })?,
     }
     Ok(())
 }

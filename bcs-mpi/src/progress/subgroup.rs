@@ -1,6 +1,7 @@
 //! A subgroup of the members of a communicator, as if they were all: those of a node, or one of each node.
 
 use super::members::{Members, Membership};
+use super::memory::Memory;
 use super::nodes::Nodes;
 use crate::error::MpiResult;
 
@@ -36,21 +37,11 @@ impl<M: Members> Membership for Subgroup<'_, M> {
 impl<M: Members> Members for Subgroup<'_, M> {
     type Message = M::Message;
 
-    unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Self::Message> {
-        // SAFETY: the caller's promise.
-        unsafe { self.members.post_send(self.ranks[to as usize], data, bytes) }
+    fn post_send(&self, to: u32, data: Memory) -> MpiResult<Self::Message> {
+        self.members.post_send(self.ranks[to as usize], data)
     }
 
-    unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Self::Message> {
-        // SAFETY: as above.
-        unsafe { self.members.post_receive(self.ranks[from as usize], data, bytes) }
-    }
-
-    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
-        self.members.kept_memory()
-    }
-
-    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult {
-        self.members.keep_memory(memory)
+    fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Self::Message> {
+        self.members.post_receive(self.ranks[from as usize], place)
     }
 }

@@ -146,11 +146,7 @@ pub fn test(request: &mut MPI_Request, flag: &mut bool, status: Statuses) -> Mpi
         status.set_empty(0);
         return Ok(());
     }
-    let mut found = poll(&mut process, request)?;
-    if found.is_none() {
-        process.make_progress()?;
-        found = poll(&mut process, request)?;
-    }
+    let found = process.look_twice(|process| poll(process, request))?;
     *flag = found.is_some();
     let Some(finished) = found else { return Ok(()) };
     conclude(process, finished, status)
@@ -220,16 +216,12 @@ fn wait_one(
 pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuses) -> MpiResult {
     let mut process = process::enter()?;
     *flag = false;
-    *flag = are_complete(&mut process, requests)?;
-    if !*flag {
-        process.make_progress()?;
-        *flag = are_complete(&mut process, requests)?;
-    }
+    *flag = process.look_twice(|process| Ok(are_complete(process, requests)?.then_some(())))?.is_some();
     if *flag { complete_all(process, Primitive::Testall, requests, statuses) } else { Ok(()) }
 }
 
 /// Whether all requests are complete, or null; they stay as they are.
-fn are_complete(process: &mut Process, requests: &[MPI_Request]) -> MpiResult<bool> {
+pub(super) fn are_complete(process: &mut Process, requests: &[MPI_Request]) -> MpiResult<bool> {
     let mut all = true;
     for &request in requests.iter().filter(|request| **request != MPI_REQUEST_NULL) {
         all &= super::is_complete(process, request)?;
@@ -250,12 +242,11 @@ fn find<T>(
     (requests, one): (&mut [MPI_Request], MPI_Request),
     mut poll: impl FnMut(&mut Process, &mut [MPI_Request]) -> MpiResult<Option<T>>,
 ) -> MpiResult<Option<T>> {
+    if mode == Mode::NonBlocking {
+        return process.look_twice(|process| poll(process, requests));
+    }
     if let Some(found) = poll(process, requests)? {
         return Ok(Some(found));
-    }
-    if mode == Mode::NonBlocking {
-        process.make_progress()?;
-        return poll(process, requests);
     }
     let live = requests.iter().filter(|request| **request != MPI_REQUEST_NULL).count();
     let what = process.waiting_for(call, one, live)?;

@@ -1,6 +1,7 @@
 //! Looking at requests that stay as they are (MPI-5.0, §3.7.6): MPI_Request_get_status and its forms for any,
 //! all and some of several.
 
+use super::complete::are_complete;
 use super::{is_idle, keep, look_at};
 use crate::constants::*;
 use crate::error::MpiResult;
@@ -32,14 +33,11 @@ pub fn get_status(handle: MPI_Request, status: Statuses) -> MpiResult<bool> {
         status.set_empty(0);
         return Ok(true);
     }
-    let mut found = status_of(&mut process, handle)?;
-    if found.is_none() {
-        process.make_progress()?;
-        found = status_of(&mut process, handle)?;
+    let found = process.look_twice(|process| status_of(process, handle))?;
+    if let Some(found) = &found {
+        status.set(0, found);
     }
-    let Some(found) = found else { return Ok(false) };
-    status.set(0, &found);
-    Ok(true)
+    Ok(found.is_some())
 }
 
 /// MPI_Request_get_status_any: whether one is complete, its index, and its status stored. With none that has
@@ -66,10 +64,8 @@ pub fn get_status_any(requests: &[MPI_Request], status: Statuses) -> MpiResult<O
 pub fn get_status_all(requests: &[MPI_Request], statuses: Statuses) -> MpiResult<bool> {
     let mut process = process::enter()?;
     process.make_progress()?;
-    for &request in requests {
-        if request != MPI_REQUEST_NULL && !super::is_complete(&mut process, request)? {
-            return Ok(false);
-        }
+    if !are_complete(&mut process, requests)? {
+        return Ok(false);
     }
     for (i, &request) in requests.iter().enumerate() {
         if is_idle(&mut process, request) {

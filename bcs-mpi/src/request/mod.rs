@@ -19,7 +19,7 @@ use mds::Primitive;
 use nic_emu::descriptor::NO_REQUEST;
 use nic_emu::memory::REQUESTS;
 use nic_emu::outstanding::About;
-use nic_emu::port::{Outcome, Port};
+use nic_emu::port::Port;
 use nic_emu::status::WaitingFor;
 
 impl Process {
@@ -106,15 +106,6 @@ fn no_request(port: &Port, handle: MPI_Request, why: Stale) -> MpiError {
     MpiError::handle("request", handle.0, Kind::Request, if was_plain { Stale::Freed } else { why })
 }
 
-/// How a plain request ended.
-fn plain_end(process: &Process, outcome: &Outcome, about: &About, sends: bool) -> Finished {
-    if sends {
-        return Finished::sent(outcome);
-    }
-    let comm = MPI_Comm(about.owner as usize);
-    Finished::received(&process.communicators, comm, outcome, (about.bytes, about.signature)).of(comm)
-}
-
 /// Looks whether a request is complete; its handle stays, with nothing to tell any more if it is not plain.
 fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
     if handle == BUFFERED {
@@ -122,8 +113,12 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
     }
     if let Some(nic) = process.plain(handle) {
         let Some(outcome) = process.port.look(nic)? else { return Ok(None) };
+        if process.port.is_send(nic) {
+            return Ok(Some(Finished::sent(&outcome)));
+        }
         let about = process.port.requests().about(nic).copied().unwrap_or(About::NOTHING);
-        return Ok(Some(plain_end(process, &outcome, &about, process.port.is_send(nic))));
+        let (comm, room) = (MPI_Comm(about.owner as usize), (about.bytes, about.signature));
+        return Ok(Some(Finished::received(&process.communicators, comm, &outcome, room).of(comm)));
     }
     let (mut parts, requests) = process.parts_and_requests();
     let request = requests.table.get_mut(handle.0).map_err(|why| no_request(parts.port, handle, why))?;
@@ -281,7 +276,7 @@ pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
     let what = WaitingFor { call: call.index() as u32, ..WaitingFor::SOMETHING };
     process.wait_for_some(&what, |process| {
         let all = reap(process)?;
-        let Process { port, attached, .. } = process;
+        let Process { port, attached, .. } = &mut **process;
         Ok((attached.reap(port)? && all).then_some(()))
     })
 }

@@ -50,19 +50,14 @@ pub fn elements(status: &MPI_Status, datatype: MPI_Datatype) -> MpiResult<Option
 pub fn set_elements(status: &mut MPI_Status, datatype: MPI_Datatype, count: i64) -> MpiResult {
     let process = process::enter()?;
     let of = process.datatypes.committed("datatype", datatype)?;
-    let bytes = if count == MPI_UNDEFINED as i64 {
-        UNDEFINED_BYTES
-    } else if count < 0 {
-        let allowed = "it must be 0 or more, or MPI_UNDEFINED";
-        return Err(MpiError::argument(MPI_ERR_COUNT, "count", count, allowed));
-    } else {
-        match of.convert(count, Measure::Basics) {
+    let wrong = |allowed| Err(MpiError::argument(MPI_ERR_COUNT, "count", count, allowed));
+    let bytes = match count {
+        _ if count == MPI_UNDEFINED as i64 => UNDEFINED_BYTES,
+        ..0 => return wrong("it must be 0 or more, or MPI_UNDEFINED"),
+        _ => match of.convert(count, Measure::Basics) {
             Some(bytes) => bytes as u64,
-            None => {
-                let allowed = "so many elements of the datatype cannot be";
-                return Err(MpiError::argument(MPI_ERR_COUNT, "count", count, allowed));
-            }
-        }
+            None => return wrong("so many elements of the datatype cannot be"),
+        },
     };
     status.MPI_internal[0] = bytes as c_int;
     status.MPI_internal[1] = (bytes >> 32) as c_int;

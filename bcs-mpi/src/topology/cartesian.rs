@@ -1,7 +1,7 @@
 //! The calls about Cartesian topologies (MPI-5.0, §8.5.1, §8.5.5 to §8.5.8). Making one, and taking it apart,
 //! costs one meeting: who goes where is computed.
 
-use super::arguments::{member, named, too_short};
+use super::{member, named, too_short};
 use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};

@@ -6,7 +6,7 @@
 
 use crate::collective::buffers::Everyone;
 use crate::collective::forms::{Call, alltoall};
-use crate::collective::places::{Blocks, Numbers};
+use crate::collective::places::{Numbers, Places};
 use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -128,24 +128,31 @@ fn bring(
     let mut send_counts = vec![0_i64; size];
     outgoing.iter().for_each(|(rank, _)| send_counts[*rank as usize] += NUMBERS as i64);
     let mut receive_counts = vec![0_i64; size];
-    let each = Blocks::Equal(1);
-    let send = Everyone::of(send_counts.as_ptr().cast(), each, MPI_INT64_T);
-    let receive = Everyone::of(receive_counts.as_mut_ptr().cast(), each, MPI_INT64_T);
+    let each = Places::Equal(1, MPI_INT64_T);
     // SAFETY: both have a number for every member.
-    unsafe { alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)? };
+    let (send, receive) = unsafe {
+        (
+            Everyone::new(send_counts.as_ptr().cast(), each),
+            Everyone::new(receive_counts.as_mut_ptr().cast(), each),
+        )
+    };
+    alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)?;
     let (send_starts, _) = starts(&send_counts);
     let (receive_starts, total) = starts(&receive_counts);
     let numbers: Vec<c_int> = outgoing.iter().flat_map(|(_, edge)| *edge).collect();
     let mut edges = vec![[0; NUMBERS]; total / NUMBERS];
     let vector = |counts: &[i64], starts: &[i64]| {
-        Blocks::Vector(Numbers::Large(counts.as_ptr()), Numbers::Large(starts.as_ptr()))
+        let (counts, starts) = (Numbers::Large(counts.as_ptr()), Numbers::Large(starts.as_ptr()));
+        Places::Vector(counts, starts, MPI_INT)
     };
-    let blocks = vector(&send_counts, &send_starts);
-    let send = Everyone::of(numbers.as_ptr().cast(), blocks, MPI_INT);
-    let blocks = vector(&receive_counts, &receive_starts);
-    let receive = Everyone::of(edges.as_mut_ptr().cast(), blocks, MPI_INT);
     // SAFETY: the buffers have what counts and displacements say, which have a number for every member.
-    unsafe { alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)? };
+    let (send, receive) = unsafe {
+        (
+            Everyone::new(numbers.as_ptr().cast(), vector(&send_counts, &send_starts)),
+            Everyone::new(edges.as_mut_ptr().cast(), vector(&receive_counts, &receive_starts)),
+        )
+    };
+    alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)?;
     Ok(edges)
 }
 

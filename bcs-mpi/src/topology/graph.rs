@@ -1,6 +1,6 @@
 //! Graph topologies, of which every process knows all (MPI-5.0, §8.5.3, §8.5.5).
 
-use super::arguments::{member, too_short};
+use super::{member, too_short};
 use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};

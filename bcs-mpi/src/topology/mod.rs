@@ -4,14 +4,14 @@
 //! A topology is cached with its communicator and goes with it when that is duplicated. Ranks are not
 //! reordered: processes of one node are equally near to each other.
 
-mod arguments;
 pub mod cartesian;
 pub mod dims;
 pub mod distributed;
 pub mod graph;
 
 use crate::constants::*;
-use crate::error::MpiResult;
+use crate::error::{MpiError, MpiResult};
+use crate::object::Communicator;
 use crate::object::topology::Topology;
 use crate::process;
 use std::ffi::c_int;
@@ -24,4 +24,28 @@ pub use dims::dims_create;
 /// No such communicator.
 pub fn test(comm: MPI_Comm) -> MpiResult<c_int> {
     Ok(process::enter()?.communicator(comm)?.topology.as_ref().map_or(MPI_UNDEFINED, Topology::kind))
+}
+
+/// A rank as calls answer it; MPI_PROC_NULL for none.
+fn named(rank: Option<u32>) -> c_int {
+    rank.map_or(MPI_PROC_NULL, |rank| rank as c_int)
+}
+
+/// The rank of an argument in a communicator.
+fn member(communicator: &Communicator, argument: &'static str, value: c_int) -> MpiResult<u32> {
+    communicator.peer(argument, value)?.ok_or_else(|| {
+        let allowed = format!("{} has ranks 0..{}", communicator.title(), communicator.size - 1);
+        MpiError::argument(MPI_ERR_RANK, argument, "MPI_PROC_NULL", allowed)
+    })
+}
+
+/// An array of results that is too short.
+#[cold]
+fn too_short(class: c_int, argument: &'static str, value: c_int, wanted: usize) -> MpiError {
+    MpiError::argument(
+        class,
+        argument,
+        value,
+        format!("the topology has {wanted}, which the array has to hold"),
+    )
 }

@@ -9,12 +9,10 @@
 use crate::simulated::{Sent, members_on, run};
 use bcs_mpi::MpiResult;
 use bcs_mpi::collective::block::Agreed;
-use bcs_mpi::collective::broadcast::Broadcast;
-use bcs_mpi::collective::combination::{Combination, Operands, Results};
-use bcs_mpi::collective::movement::{Movement, Pattern};
+use bcs_mpi::collective::combination::{Combination, Results, ScanKind};
+use bcs_mpi::collective::movement::{Broadcast, Movement, Pattern};
 use bcs_mpi::collective::policy::{self, Situation, TABLE, Transport};
-use bcs_mpi::collective::scan::ScanKind;
-use bcs_mpi::progress::members::Membership;
+use bcs_mpi::progress::{Membership, Memory};
 use fastrand::Rng;
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,11 +61,12 @@ fn cost_of_movement(nodes: &[u32], pattern: Pattern, name: &str, way: usize) -> 
     let agreed = Agreed { bytes: BLOCK, signature: (1, 0), differs: false };
     let random = &mut Rng::with_seed(1);
     let (results, sent) = run(nodes, random, |member| async move {
-        let (given, mut taken) = ([0u8; BLOCK], [0u8; BLOCK]);
-        let place = taken.as_mut_ptr();
-        let (outgoing, incoming) = (|_| (given.as_ptr(), BLOCK), |_| (place, BLOCK));
-        // SAFETY: all live until the operation is over; what comes is not looked at.
-        let movement = unsafe { Movement::new(pattern, agreed, &outgoing, &incoming) };
+        let (mut given, mut taken) = ([0u8; BLOCK], [0u8; BLOCK]);
+        // SAFETY: both live until the operation is over; what comes is not looked at.
+        let [given, taken] =
+            [&mut given, &mut taken].map(|of| unsafe { Memory::new(of.as_mut_ptr(), BLOCK) });
+        let (outgoing, incoming) = (|_| given, |_| taken);
+        let movement = Movement::new(pattern, agreed, &outgoing, &incoming);
         match name {
             "gather" => policy::gather::run_by_messages(way, &member, &movement).await,
             "scatter" => policy::scatter::run_by_messages(way, &member, &movement).await,
@@ -84,7 +83,8 @@ fn cost_of_broadcast(nodes: &[u32], way: usize) -> Cost {
     let (results, sent) = run(nodes, &mut Rng::with_seed(1), |member| async move {
         let mut block = [0u8; BYTES];
         // SAFETY: the block lives until the operation is over.
-        let broadcast = unsafe { Broadcast::new(0, (1, 0), (block.as_mut_ptr(), BYTES)) };
+        let memory = unsafe { Memory::new(block.as_mut_ptr(), BYTES) };
+        let broadcast = Broadcast { root: 0, signature: (1, 0), memory };
         policy::bcast::run_by_messages(way, &member, &broadcast).await
     });
     all_well(&results);
@@ -100,7 +100,7 @@ fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
         let (reduction, shares) = (&reduction, &shares);
         async move {
             let (own, mut taken) = (vec![0f64; count], vec![0f64; count]);
-            let operands = Operands { from: own.as_ptr().cast(), to: taken.as_mut_ptr().cast(), count };
+            let operands = (own.as_ptr().cast(), taken.as_mut_ptr().cast());
             let results = match name {
                 "reduce" => Results::Root(0),
                 "allreduce" => Results::All,
@@ -108,7 +108,7 @@ fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
                 _ => Results::Prefix(ScanKind::Inclusive),
             };
             // SAFETY: both live until the operation is over.
-            let combination = unsafe { Combination::new(reduction, &operands, &results) };
+            let combination = unsafe { Combination::new(reduction.clone(), results, operands, count) };
             match name {
                 "reduce" => policy::reduce::run_by_messages(way, &member, &combination).await,
                 "allreduce" => policy::allreduce::run_by_messages(way, &member, &combination).await,
@@ -127,7 +127,7 @@ fn cost(name: &str, way: usize, nodes: &[u32]) -> Option<Cost> {
     let placement = members_on(nodes);
     let situation = Situation::apart(&placement, Some(8 * placement.size() as usize), Some(&reduction));
     let ways = TABLE.iter().find(|(_, of, _)| *of == name)?.2;
-    if !ways[way].can(&situation) {
+    if !(ways[way].can)(&situation) {
         return None;
     }
     Some(match name {

@@ -4,17 +4,15 @@
 use crate::simulated::{Member, members_on, run};
 use bcs_mpi::MpiResult;
 use bcs_mpi::collective::block::Agreed;
-use bcs_mpi::collective::broadcast::Broadcast;
-use bcs_mpi::collective::combination::{Combination, Operands, Results};
-use bcs_mpi::collective::movement::{Movement, Pattern};
+use bcs_mpi::collective::combination::{Combination, Results, ScanKind};
+use bcs_mpi::collective::movement::{Broadcast, Movement, Pattern};
 use bcs_mpi::collective::operand::Operand;
 use bcs_mpi::collective::policy::{self, Algorithm, Situation, Transport};
 use bcs_mpi::collective::reduction::Reduction;
-use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::collective::vector::Vector;
 use bcs_mpi::constants::{MPI_DOUBLE, MPI_SUM};
 use bcs_mpi::object::datatype::Datatypes;
-use bcs_mpi::progress::members::Membership;
+use bcs_mpi::progress::{Membership, Memory};
 use fastrand::Rng;
 use nic_emu::arith::Arithmetic;
 use std::ops::Range;
@@ -62,7 +60,7 @@ fn block(from: u32, to: u32, bytes: usize) -> Vec<u8> {
 
 /// The algorithms by messages of a collective that can be used, by their numbers.
 fn ways(ways: &[Algorithm], situation: &Situation<'_>) -> Vec<usize> {
-    let can = |way: &Algorithm| way.transport == Transport::Messages && way.can(situation);
+    let can = |way: &Algorithm| way.transport == Transport::Messages && (way.can)(situation);
     (0..ways.len()).filter(|number| can(&ways[*number])).collect()
 }
 
@@ -95,18 +93,21 @@ fn blocks_arrive(nodes: &[u32], pattern: Pattern, lengths: &[usize], random: &mu
         let name = policy::algorithms(pattern.collective())[way].name;
         let room = |to: u32| (0..size as u32).map(|from| vec![0xAA; length(from, to)]).collect();
         let mut taken: Vec<Vec<Vec<u8>>> = (0..size as u32).map(room).collect();
-        let places: Vec<Vec<(*mut u8, usize)>> = taken
-            .iter_mut()
-            .map(|of| of.iter_mut().map(|place| (place.as_mut_ptr(), place.len())).collect())
-            .collect();
+        // SAFETY: all live until the run is over.
+        let memory = |place: &mut Vec<u8>| unsafe { Memory::new(place.as_mut_ptr(), place.len()) };
+        let places: Vec<Vec<Memory>> =
+            taken.iter_mut().map(|of| of.iter_mut().map(memory).collect()).collect();
         let (results, _) = run(nodes, random, |member| {
             let (given, places) = (&given, &places);
             async move {
                 let rank = member.rank() as usize;
-                let outgoing = |to: u32| (given[rank][to as usize].as_ptr(), given[rank][to as usize].len());
+                let outgoing = |to: u32| {
+                    let block: &Vec<u8> = &given[rank][to as usize];
+                    // SAFETY: it lives until the run is over, and is only read.
+                    unsafe { Memory::new(block.as_ptr().cast_mut(), block.len()) }
+                };
                 let incoming = |from: u32| places[rank][from as usize];
-                // SAFETY: all live until the run is over.
-                let movement = unsafe { Movement::new(pattern, agreed, &outgoing, &incoming) };
+                let movement = Movement::new(pattern, agreed, &outgoing, &incoming);
                 move_by(way, &member, &movement).await
             }
         });
@@ -148,8 +149,8 @@ fn broadcasts_arrive_everywhere() {
             let places: Vec<*mut u8> = vectors.iter_mut().map(|vector| vector.as_mut_ptr()).collect();
             let (results, _) = run(&nodes, random, |member| {
                 // SAFETY: all live until the run is over.
-                let broadcast =
-                    unsafe { Broadcast::new(root, (1, 0), (places[member.rank() as usize], bytes)) };
+                let memory = unsafe { Memory::new(places[member.rank() as usize], bytes) };
+                let broadcast = Broadcast { root, signature: (1, 0), memory };
                 async move { policy::bcast::run_by_messages(way, &member, &broadcast).await }
             });
             assert!(results.iter().all(Result::is_ok), "seed {seed}: {results:?}");
@@ -167,8 +168,8 @@ enum Wanted {
     Prefix(ScanKind),
 }
 
-async fn combine_by(way: usize, member: &Member, combination: &Combination<'_>) -> MpiResult {
-    match *combination.results {
+async fn combine_by(way: usize, member: &Member, combination: &Combination) -> MpiResult {
+    match combination.results {
         Results::All => policy::allreduce::run_by_messages(way, member, combination).await,
         Results::Root(_) => policy::reduce::run_by_messages(way, member, combination).await,
         Results::Shares(_) => policy::reduce_scatter::run_by_messages(way, member, combination).await,
@@ -241,19 +242,19 @@ fn reductions_have_the_bits_of_the_tree() {
             let mut own = vectors.clone();
             let mut taken =
                 if in_place { Vec::new() } else { vec![Vector::new(elements * 8).expect("memory"); size] };
-            let operands: Vec<Operands> = (0..size)
+            let operands: Vec<(*mut u8, *mut u8)> = (0..size)
                 .map(|rank| {
                     let from = own[rank].as_mut_ptr();
-                    let to = if in_place { from } else { taken[rank].as_mut_ptr() };
-                    Operands { from, to, count: elements }
+                    (from, if in_place { from } else { taken[rank].as_mut_ptr() })
                 })
                 .collect();
             let (ended, _) = run(&nodes, random, |member| {
-                let (reduction, operands, results) =
-                    (&reduction, &operands[member.rank() as usize], &results);
+                let (from, to) = operands[member.rank() as usize];
+                let (reduction, results) = (reduction.clone(), results.clone());
                 async move {
                     // SAFETY: all live until the run is over.
-                    let combination = unsafe { Combination::new(reduction, operands, results) };
+                    let combination =
+                        unsafe { Combination::new(reduction, results, (from.cast_const(), to), elements) };
                     combine_by(way, &member, &combination).await
                 }
             });

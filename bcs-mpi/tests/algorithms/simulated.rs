@@ -2,9 +2,7 @@
 //! order that a seed decides, and are counted.
 
 use bcs_mpi::error::Problem;
-use bcs_mpi::progress::members::{Members, Membership};
-use bcs_mpi::progress::message::Message;
-use bcs_mpi::progress::nodes::Nodes;
+use bcs_mpi::progress::{Members, Membership, Memory, Message, Nodes};
 use bcs_mpi::{MpiError, MpiResult};
 use fastrand::Rng;
 use std::cell::RefCell;
@@ -16,8 +14,7 @@ use std::task::{Context, Poll, Waker};
 /// A send or a receive.
 struct Posted {
     member: u32,
-    data: *mut u8,
-    bytes: usize,
+    memory: Memory,
     /// Messages, one after the other, that this one comes after.
     depth: u32,
     is_exact: bool,
@@ -70,13 +67,10 @@ impl World {
 
     fn deliver(&mut self, (send, receive): (usize, usize)) {
         let (from, to) = (&self.posted[send], &self.posted[receive]);
-        let (sent, room, depth, sender) = (from.bytes, to.bytes, from.depth, from.member);
+        let (sent, room) = (from.memory.bytes(), to.memory.bytes());
+        let (depth, sender) = (from.depth, from.member);
         let fits = sent == room || sent < room && !to.is_exact;
-        if sent > 0 && !from.data.is_null() {
-            // SAFETY: who has posted them keeps both until they are over; no more is copied than there is
-            // room.
-            unsafe { std::ptr::copy_nonoverlapping(from.data, to.data, sent.min(room)) };
-        }
+        from.memory.copy_to(to.memory);
         self.posted[send].end = Some(Ok(()));
         self.posted[receive].depth = depth;
         self.posted[receive].end = Some(if fits { Ok(()) } else { Err((sent, room, sender)) });
@@ -148,32 +142,23 @@ impl Membership for Member {
 impl Members for Member {
     type Message = Simulated;
 
-    unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Simulated> {
+    fn post_send(&self, to: u32, memory: Memory) -> MpiResult<Simulated> {
         let world = &mut *self.world.borrow_mut();
         let is_abroad = world.nodes[self.rank as usize] != world.nodes[to as usize];
         let sent = &mut world.sent[self.rank as usize];
         sent.messages += 1;
-        sent.bytes += bytes as u64;
-        sent.bytes_abroad += if is_abroad { bytes as u64 } else { 0 };
+        sent.bytes += memory.bytes() as u64;
+        sent.bytes_abroad += if is_abroad { memory.bytes() as u64 } else { 0 };
         let depth = sent.steps + 1;
-        let posted =
-            Posted { member: self.rank, data: data.cast_mut(), bytes, depth, is_exact: false, end: None };
+        let posted = Posted { member: self.rank, memory, depth, is_exact: false, end: None };
         let number = world.post((self.rank, to), true, posted);
         Ok(Simulated { number, member: self.clone(), is_receive: false, giver: None })
     }
 
-    unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Simulated> {
-        let posted = Posted { member: self.rank, data, bytes, depth: 0, is_exact: false, end: None };
+    fn post_receive(&self, from: u32, memory: Memory) -> MpiResult<Simulated> {
+        let posted = Posted { member: self.rank, memory, depth: 0, is_exact: false, end: None };
         let number = self.world.borrow_mut().post((from, self.rank), false, posted);
         Ok(Simulated { number, member: self.clone(), is_receive: true, giver: None })
-    }
-
-    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
-        Ok(Vec::new())
-    }
-
-    fn keep_memory(&self, _: Vec<u8>) -> MpiResult {
-        Ok(())
     }
 }
 

@@ -8,42 +8,34 @@
 //! With a member a node, or all on one node, that is one step, from each to all others, beginning with the
 //! next one.
 
-use super::super::movement::Movement;
+use crate::collective::{Agreed, Movement};
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
+use crate::progress::{Join, Members, Memory, Message};
 
 /// Allgather of blocks of any length.
 ///
 /// # Errors
 /// A block is not as long as its place; the NIC fails.
 pub async fn allgather_by_nodes(members: &impl Members, movement: &Movement<'_>) -> MpiResult {
-    let place = |member| movement.incoming(member);
-    // SAFETY: the promise of `Movement::new`.
-    unsafe { to_all(members, movement.outgoing(members.rank()), place, movement.agreed.differs).await }
+    let own = movement.outgoing(members.rank());
+    to_all(members, own, |member| movement.incoming(member), movement.agreed).await
 }
 
 /// Brings this member's bytes to all, and theirs to their places: `place` says where a member's go, and how
-/// many they are. Of nothing there is no message, unless nobody can know that it is nothing: `differs`.
-///
-/// # Safety
-/// What is given must be readable, and all other members' places writable and used by nobody else, until the
-/// answer is there.
+/// many they are. Of nothing there is no message, unless nobody can know that it is nothing.
 ///
 /// # Errors
 /// A member gives more or less than that; the NIC fails.
-pub async unsafe fn to_all(
+pub async fn to_all(
     members: &impl Members,
-    (data, bytes): (*const u8, usize),
-    place: impl Fn(u32) -> (*mut u8, usize),
-    differs: bool,
+    own: Memory,
+    place: impl Fn(u32) -> Memory,
+    agreed: Agreed,
 ) -> MpiResult {
     let (nodes, rank, size) = (members.nodes()?, members.rank(), members.size());
     let here = nodes.place(rank).0;
     let beside = || nodes.members(here).iter().copied().filter(move |member| *member != rank);
-    let is_message = |bytes: usize| bytes > 0 || differs;
-    let (mut join, mut to_hand_on) = (Join::new(), Vec::new());
+    let (mut misfits, mut to_hand_on, mut join) = (Vec::new(), Vec::new(), Join::new());
     // Messages between two members keep their order: a member's own first, then what it hands on, from the
     // next one on.
     let carried_by = |carrier: u32| {
@@ -52,13 +44,9 @@ pub async unsafe fn to_all(
         others.filter(move |of| nodes.place(*of).0 != here && nodes.carrier(*of, here) == carrier)
     };
     let receive = |member: u32, from: u32| {
-        let (to, room) = place(member);
-        // SAFETY: the caller's promise.
-        let receive = || unsafe { members.post_receive(from, to, room) };
-        is_message(room)
-            .then(receive)
-            .transpose()
-            .map(|receive| receive.map(|receive| receive.exactly().given_by(member)))
+        let to = place(member);
+        let receive = || members.post_receive(from, to).map(|receive| receive.exactly().given_by(member));
+        agreed.is_message(to.bytes()).then(receive).transpose()
     };
     for from in beside() {
         for member in std::iter::once(from).chain(carried_by(from)) {
@@ -68,30 +56,28 @@ pub async unsafe fn to_all(
     for member in carried_by(rank) {
         to_hand_on.extend(receive(member, member)?.map(|receive| (member, receive)));
     }
-    if is_message(bytes) {
-        let elsewhere = (1..nodes.len()).map(|step| (here + step) % nodes.len());
+    if agreed.is_message(own.bytes()) {
+        let elsewhere = (1..nodes.count()).map(|step| (here + step) % nodes.count());
         for member in elsewhere.map(|node| nodes.carrier(rank, node)).chain(beside()) {
-            // SAFETY: as above.
-            join.add(unsafe { members.post_send(member, data, bytes)? });
+            join.add(members.post_send(member, own)?);
         }
     }
-    let (mut handed_on, mut misfits) = (Ok(()), Vec::new());
+    let mut handed_on = Ok(());
     for (member, receive) in to_hand_on {
         let received = receive.await;
-        let (mut from, mut bytes) = place(member);
+        let mut data = place(member);
         if let Err(error) = &received
-            && let Some(misfit) = as_long_as_sent(error)
+            && let Some(mut misfit) = as_long_as_sent(error)
         {
             // Those beside this member are to find the same, and to say how long it was.
+            // SAFETY: misfits live until the join is complete.
+            data = unsafe { Memory::new(misfit.as_mut_ptr(), misfit.len()) };
             misfits.push(misfit);
-            let misfit = misfits.last_mut().expect("just pushed");
-            (from, bytes) = (misfit.as_mut_ptr(), misfit.len());
         }
         handed_on = handed_on.and(received);
         for member in beside() {
             // What was posted is over before this call is, whatever has come.
-            // SAFETY: as above: nobody writes there any more; misfits live until the join is complete.
-            match unsafe { members.post_send(member, from, bytes) } {
+            match members.post_send(member, data) {
                 Ok(send) => join.add(send),
                 Err(error) => handed_on = handed_on.and(Err(error)),
             }

@@ -2,19 +2,16 @@
 //! nodes of n members. A block crosses the network once for a node; the root sends it log2 N + log2 n times.
 //! (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.)
 
-use super::super::broadcast::Broadcast;
+use crate::collective::Broadcast;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
-use crate::progress::nodes::binomial;
+use crate::progress::{Join, Members, Message, binomial};
 
 /// Brings a block to all.
 ///
 /// # Errors
 /// The root's is longer or shorter; the NIC fails.
 pub async fn binomial_broadcast(members: &impl Members, broadcast: &Broadcast) -> MpiResult {
-    let &Broadcast { root, bytes, .. } = broadcast;
+    let &Broadcast { root, memory, .. } = broadcast;
     let (nodes, rank) = (members.nodes()?, members.rank());
     // The first of a node, or the root, takes it from another node, and the others of the node from that one.
     let (root_node, _) = nodes.place(root);
@@ -23,27 +20,25 @@ pub async fn binomial_broadcast(members: &impl Members, broadcast: &Broadcast) -
     let (head, beside) = (first(node), nodes.members(node));
     // Places are counted from the root's node on, and from the first member of the node.
     let place_of_head = beside.iter().position(|member| *member == head).unwrap_or(0);
-    let of_node = |place: usize| first((root_node + place) % nodes.len());
+    let of_node = |place: usize| first((root_node + place) % nodes.count());
     let of_member = |place: usize| beside[(place_of_head + place) % beside.len()];
     let place = nodes.place(rank).1 + beside.len() - place_of_head;
     let (parent, children) = binomial(place % beside.len(), beside.len());
     let mut parent = parent.map(of_member);
     let mut children: Vec<u32> = children.into_iter().map(of_member).collect();
     if rank == head {
-        let (above, below) = binomial((node + nodes.len() - root_node) % nodes.len(), nodes.len());
+        let (above, below) = binomial((node + nodes.count() - root_node) % nodes.count(), nodes.count());
         parent = above.map(of_node);
         children.splice(0..0, below.into_iter().map(of_node));
     }
     let mut received = Ok(());
     if let Some(parent) = parent {
         // Others wait for it whatever has come.
-        // SAFETY: the promise of `Broadcast::new`.
-        received = unsafe { members.post_receive(parent, broadcast.place(), bytes)? }.exactly().await;
+        received = members.post_receive(parent, memory)?.exactly().await;
     }
     let mut join = Join::new();
     for child in children {
-        // SAFETY: as above.
-        join.add(unsafe { members.post_send(child, broadcast.place().cast_const(), bytes)? });
+        join.add(members.post_send(child, memory)?);
     }
     received.and(join.all().await)
 }

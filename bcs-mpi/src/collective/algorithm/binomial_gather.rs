@@ -2,14 +2,10 @@
 //! has and what its children have sent. log2 p steps for p members; the root receives log2 p messages,
 //! and a block is sent up to log2 p times. (Thakur, Rabenseifner, Gropp, 2005.)
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
-use crate::progress::nodes::Branch;
-use std::slice;
+use crate::progress::{Branch, Join, Members, Message};
 
 /// Brings every member's block, of equal lengths, to the root.
 ///
@@ -22,32 +18,22 @@ pub async fn binomial_gather(members: &impl Members, movement: &Movement<'_>) ->
         return Ok(());
     }
     let Branch { parent, children, size: below } = Branch::new(rank, size, root);
-    let room = below * bytes;
-    let mut scratch = Scratch::take(members, room)?;
-    let row = scratch.as_mut_ptr();
+    let mut scratch = Scratch::take(below * bytes)?;
+    let row = scratch.memory();
     let mut join = Join::new();
     for (child, first, blocks) in children {
-        let (to, room) = (row.wrapping_add(first * bytes), blocks * bytes);
-        // SAFETY: the scratch memory has a place for all below this member, used by nobody else.
-        join.add(unsafe { members.post_receive(child, to, room)? }.exactly());
+        let to = row.part(first * bytes..(first + blocks) * bytes);
+        join.add(members.post_receive(child, to)?.exactly());
     }
     let arrived = join.all().await;
     let Some(parent) = parent else {
         arrived?;
-        // SAFETY: so many bytes have come.
-        let row = unsafe { slice::from_raw_parts(row, room) };
-        for (place, block) in row.chunks_exact(bytes).enumerate().skip(1) {
-            let (to, room) = movement.incoming((root + place as u32) % size);
-            // SAFETY: the promise of `Movement::new`.
-            unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to, bytes.min(room)) };
+        for place in 1..below {
+            row.block(place, bytes).copy_to(movement.incoming((root + place as u32) % size));
         }
-        return scratch.give_back(members);
+        return Ok(());
     };
-    // SAFETY: the promise of `Movement::new`; the scratch memory lives until the message is over.
-    let sent = unsafe {
-        std::ptr::copy_nonoverlapping(movement.outgoing(root).0, row, bytes);
-        members.post_send(parent, row, room)?.await
-    };
-    scratch.give_back(members)?;
+    movement.outgoing(root).copy_to(row);
+    let sent = members.post_send(parent, row)?.await;
     arrived.and(sent)
 }

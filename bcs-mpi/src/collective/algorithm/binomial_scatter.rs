@@ -2,13 +2,10 @@
 //! of all below it from its parent, and sends its children theirs. log2 p steps for p members; the root
 //! sends log2 p messages, and a block is sent up to log2 p times. (Thakur, Rabenseifner, Gropp, 2005.)
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
-use crate::progress::nodes::Branch;
+use crate::progress::{Branch, Join, Members, Message};
 
 /// Brings every member its block, of equal lengths, of the root's.
 ///
@@ -21,37 +18,23 @@ pub async fn binomial_scatter(members: &impl Members, movement: &Movement<'_>) -
         return Ok(());
     }
     let Branch { parent, children, size: below } = Branch::new(rank, size, root);
-    let room = below * bytes;
-    let mut scratch = Scratch::take(members, room)?;
-    let row = scratch.as_mut_ptr();
+    let mut scratch = Scratch::take(below * bytes)?;
+    let row = scratch.memory();
     let mut received = Ok(());
     match parent {
-        Some(parent) => {
-            // SAFETY: the scratch memory has so many bytes, used by nobody else.
-            received = unsafe { members.post_receive(parent, row, room)? }.exactly().await;
-        }
+        Some(parent) => received = members.post_receive(parent, row)?.exactly().await,
         None => {
-            for place in 1..size as usize {
-                let (from, length) = movement.outgoing((root + place as u32) % size);
-                // SAFETY: the promise of `Movement::new`.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(from, row.add(place * bytes), bytes.min(length));
-                }
+            for place in 1..below {
+                movement.outgoing((root + place as u32) % size).copy_to(row.block(place, bytes));
             }
         }
     }
     let mut join = Join::new();
     for (child, first, blocks) in children {
-        let from = row.wrapping_add(first * bytes).cast_const();
-        // SAFETY: the scratch memory stays as it is until the join is complete.
-        join.add(unsafe { members.post_send(child, from, blocks * bytes)? });
+        join.add(members.post_send(child, row.part(first * bytes..(first + blocks) * bytes))?);
     }
     if parent.is_some() && received.is_ok() {
-        let (to, room) = movement.incoming(root);
-        // SAFETY: the promise of `Movement::new`.
-        unsafe { std::ptr::copy_nonoverlapping(row.cast_const(), to, bytes.min(room)) };
+        row.block(0, bytes).copy_to(movement.incoming(root));
     }
-    let sent = join.all().await;
-    scratch.give_back(members)?;
-    received.and(sent)
+    received.and(join.all().await)
 }

@@ -2,11 +2,10 @@
 //! Communications in Multiport Message-Passing Systems", 1997): with every step a member has twice as many
 //! blocks, its own and those of the next members. log2 p steps for p members; a member sends p - 1 blocks.
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use std::slice;
+use crate::progress::Members;
 
 /// Brings every member's block, of equal lengths, to all.
 ///
@@ -17,25 +16,20 @@ pub async fn bruck_allgather(members: &impl Members, movement: &Movement<'_>) ->
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let mut scratch = Scratch::take(members, size as usize * bytes)?;
+    let mut scratch = Scratch::take(size as usize * bytes)?;
     // The blocks of this member and the next ones, in this order.
-    // SAFETY: the scratch memory has so many bytes.
-    let row = unsafe { slice::from_raw_parts_mut(scratch.as_mut_ptr(), size as usize * bytes) };
-    let (own, _) = movement.outgoing(rank);
-    // SAFETY: the promise of `Movement::new`.
-    unsafe { std::ptr::copy_nonoverlapping(own, row.as_mut_ptr(), bytes) };
+    let row = scratch.memory();
+    movement.outgoing(rank).copy_to(row);
     let mut has = 1;
     while has < size {
-        let more = has.min(size - has) as usize * bytes;
-        let (given, room) = row.split_at_mut(has as usize * bytes);
+        let more = has.min(size - has);
         let (to, from) = ((rank + size - has) % size, (rank + has) % size);
-        members.swap((to, &given[..more]), (from, &mut room[..more])).await?;
-        has += has.min(size - has);
+        let (given, room) = (0..more as usize * bytes, has as usize * bytes..(has + more) as usize * bytes);
+        members.exchange((to, row.part(given)), (from, row.part(room))).await?;
+        has += more;
     }
-    for (step, block) in row.chunks_exact(bytes).enumerate().skip(1) {
-        let (to, room) = movement.incoming((rank + step as u32) % size);
-        // SAFETY: the promise of `Movement::new`.
-        unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to, bytes.min(room)) };
+    for step in 1..size {
+        row.block(step as usize, bytes).copy_to(movement.incoming((rank + step) % size));
     }
-    scratch.give_back(members)
+    Ok(())
 }

@@ -2,11 +2,10 @@
 //! by the powers of two that its way is made of, together with all others that go so far. log2 p steps
 //! for p members; a member sends p / 2 log2 p blocks.
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use std::slice;
+use crate::progress::Members;
 
 /// Exchanges blocks of equal lengths.
 ///
@@ -17,37 +16,28 @@ pub async fn bruck_alltoall(members: &impl Members, movement: &Movement<'_>) -> 
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let all = size as usize * bytes;
-    let mut scratch = Scratch::take(members, 3 * all)?;
-    // SAFETY: the scratch memory has so many bytes.
-    let memory = unsafe { slice::from_raw_parts_mut(scratch.as_mut_ptr(), 3 * all) };
-    let (row, rest) = memory.split_at_mut(all);
-    let (given, taken) = rest.split_at_mut(all);
+    let mut scratch = Scratch::take(3 * size as usize * bytes)?;
+    let memory = scratch.memory();
+    let [row, given, taken] = [0, 1, 2].map(|part| memory.block(part, size as usize * bytes));
     // Blocks by how far they have to go.
-    for (way, block) in row.chunks_exact_mut(bytes).enumerate().skip(1) {
-        let (from, length) = movement.outgoing((rank + way as u32) % size);
-        // SAFETY: the promise of `Movement::new`.
-        unsafe { std::ptr::copy_nonoverlapping(from, block.as_mut_ptr(), bytes.min(length)) };
+    for way in 1..size {
+        movement.outgoing((rank + way) % size).copy_to(row.block(way as usize, bytes));
     }
     let mut step = 1;
     while step < size {
-        let that_go = (0..size as usize).filter(|way| way & step as usize != 0);
-        let mut room = 0;
-        for way in that_go.clone() {
-            given[room..room + bytes].copy_from_slice(&row[way * bytes..(way + 1) * bytes]);
-            room += bytes;
+        let that_go = || (0..size as usize).filter(|way| way & step as usize != 0).enumerate();
+        for (number, way) in that_go() {
+            row.block(way, bytes).copy_to(given.block(number, bytes));
         }
-        let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-        members.swap((to, &given[..room]), (from, &mut taken[..room])).await?;
-        for (way, block) in that_go.zip(taken.chunks_exact(bytes)) {
-            row[way * bytes..(way + 1) * bytes].copy_from_slice(block);
+        let (to, from, room) = ((rank + step) % size, (rank + size - step) % size, that_go().count() * bytes);
+        members.exchange((to, given.part(0..room)), (from, taken.part(0..room))).await?;
+        for (number, way) in that_go() {
+            taken.block(number, bytes).copy_to(row.block(way, bytes));
         }
         step *= 2;
     }
-    for (way, block) in row.chunks_exact(bytes).enumerate().skip(1) {
-        let (to, room) = movement.incoming((rank + size - way as u32) % size);
-        // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to, bytes.min(room)) };
+    for way in 1..size {
+        row.block(way as usize, bytes).copy_to(movement.incoming((rank + size - way) % size));
     }
-    scratch.give_back(members)
+    Ok(())
 }

@@ -2,14 +2,11 @@
 //! that count for it, in the order of the reduction tree, from where members give them. One step for each
 //! part, which a cache holds of several members; a byte is copied once, or twice through a lane.
 
-use super::super::combination::Combination;
-use super::super::reduction::Reduction;
 use super::scratch::Scratch;
 use super::shares::combine_shares;
+use crate::collective::{Combination, Reduction};
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Destination, Exchange};
-use crate::progress::members::Members;
-use crate::progress::party::Party;
+use crate::progress::{Contribution, Destination, Exchange, Members, Memory, Party};
 use nic_emu::lane::LANE_CHUNK_BYTES;
 use nic_emu::port::Giving;
 use std::ops::Range;
@@ -30,7 +27,7 @@ const fn part_bytes(is_crowded: bool, parts: usize) -> usize {
 ///
 /// # Errors
 /// Another member gave less; no memory is left; the NIC fails.
-pub async fn combine_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
+pub async fn combine_in_exchange(party: &Party, combination: &Combination) -> MpiResult {
     match party.exchange(&combination.arrival()).await? {
         Some(exchange) => combine_results(&exchange, combination).await,
         None => combine_shares(party, combination).await,
@@ -41,32 +38,27 @@ pub async fn combine_in_exchange(party: &Party, combination: &Combination<'_>) -
 ///
 /// # Errors
 /// As [`combine_in_exchange`].
-pub async fn combine_results(exchange: &Exchange, combination: &Combination<'_>) -> MpiResult {
-    let share = |member: u32| combination.result_of(member);
-    let (elsewhere, result) = combination.place_apart(share(exchange.party().rank).len())?;
-    // SAFETY: the promise of `Combination::new`; at the end all have read this member's operands.
-    unsafe {
-        combine_given(exchange, combination, &share, result).await?;
-        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), combination.to(), elsewhere.len());
-    }
+pub async fn combine_results(exchange: &Exchange, combination: &Combination) -> MpiResult {
+    let rank = exchange.party.rank;
+    let (_elsewhere, result) = combination.place_apart(rank)?;
+    combine_given(exchange, combination, &|member| combination.result_of(member), result).await?;
+    // All have read this member's operands.
+    result.copy_to(combination.wanted(rank));
     Ok(())
 }
 
 /// Combines this member's share of the contributions that count for it into `result`, which may lie where the
 /// share lies in its own. `share` says which bytes of a contribution are a member's.
 ///
-/// # Safety
-/// `result` must be writable for this member's share; nobody else uses it until the answer is there.
-///
 /// # Errors
 /// As [`combine_in_exchange`].
-pub async unsafe fn combine_given(
+pub async fn combine_given(
     exchange: &Exchange,
-    combination: &Combination<'_>,
+    combination: &Combination,
     share: &dyn Fn(u32) -> Range<usize>,
-    result: *mut u8,
+    result: Memory,
 ) -> MpiResult {
-    let (party, element) = (exchange.party(), combination.reduction.element);
+    let (party, element, given) = (&exchange.party, combination.reduction.element, combination.given());
     let (rank, size) = (party.rank, party.size);
     let operands = combination.operands_of(rank, size);
     let longest = (0..size).map(|member| share(member).len()).max().unwrap_or(0);
@@ -74,65 +66,67 @@ pub async unsafe fn combine_given(
     let is_same = (0..size).all(|member| [0, combination.bytes()].contains(&share(member).len()));
     let most = part_bytes(party.is_crowded(), if is_same { 1 } else { size as usize });
     let most = (most - most % element).max(element).min(longest);
-    let mut scratch = Scratch::take(party, operands.len() * most.min(share(rank).len()))?;
+    let mut scratch = Scratch::take(operands.len() * most.min(share(rank).len()))?;
     for first in (0..longest).step_by(most.max(1)) {
         let part = |member: u32| {
             let share = share(member);
             let start = share.end.min(share.start + first);
             start..share.end.min(start + most)
         };
-        let block = |member: u32| (combination.from().wrapping_add(part(member).start), part(member).len());
-        let blocks: Vec<_> = (0..size).filter(|_| !is_same).map(block).collect();
-        let (own, bytes) = block(rank);
-        let same = (combination.from().wrapping_add(first), most.min(longest - first));
+        let raw = |memory: Memory| (memory.first().cast_const(), memory.bytes());
+        let blocks: Vec<_> =
+            (0..size).filter(|_| !is_same).map(|member| raw(given.part(part(member)))).collect();
         let giving = match is_same {
-            true => Giving::Same { data: same.0, bytes: same.1 },
+            true => {
+                let (data, bytes) = raw(given.part(first..longest.min(first + most)));
+                Giving::Same { data, bytes }
+            }
             false => Giving::Each { blocks: &blocks, combined: true },
         };
+        let own = given.part(part(rank));
+        let start = first.min(result.bytes());
         let places = PartPlaces {
             rank: rank as usize,
             members: operands.len(),
             own,
-            bytes,
-            result: result.wrapping_add(first.min(share(rank).len())),
-            scratch: scratch.as_mut_ptr(),
+            result: result.part(start..start + own.bytes()),
+            scratch: scratch.memory(),
         };
         let reads = |member: &u32| {
             combination.operands_of(*member, size).contains(&rank) && !part(*member).is_empty()
         };
         let readers: Vec<u32> = party.others().filter(reads).collect();
-        let others = operands.clone().filter(|member| *member != rank && bytes > 0);
+        let others = operands.clone().filter(|member| *member != rank && own.bytes() > 0);
         let destinations: Vec<Destination> =
-            others.map(|member| (member, places.of(member as usize), bytes)).collect();
-        // SAFETY: the caller's promise, and that of `Combination::new`; the places are apart from each other.
-        let combine = |others: &[*const u8]| unsafe { places.combine(combination.reduction, others) };
+            others.map(|member| (member, places.of(member as usize))).collect();
+        // SAFETY: the promise of `Memory::new`; the places are apart from each other.
+        let combine = |others: &[*const u8]| unsafe { places.combine(&combination.reduction, others) };
         let (contribution, stays) =
             (Contribution { giving, readers: &readers }, combination.reduction.combines_what_others_write());
         // SAFETY: as above.
         unsafe { exchange.move_operands(contribution, &destinations, stays, combine).await? };
     }
-    scratch.give_back(party)
+    Ok(())
 }
 
 /// Where a part of each contribution that counts is combined.
 struct PartPlaces {
     rank: usize,
     members: usize,
-    own: *const u8,
-    bytes: usize,
-    result: *mut u8,
-    scratch: *mut u8,
+    own: Memory,
+    result: Memory,
+    scratch: Memory,
 }
 
 impl PartPlaces {
     /// The last member's place is that of the result, unless that would overwrite this member's own part
     /// before its turn.
-    fn of(&self, member: usize) -> *mut u8 {
-        let is_free =
-            self.rank + 1 >= self.members || self.own.addr().abs_diff(self.result.addr()) >= self.bytes;
+    fn of(&self, member: usize) -> Memory {
+        let (own, result, bytes) = (self.own.first(), self.result.first(), self.own.bytes());
+        let is_free = self.rank + 1 >= self.members || own.addr().abs_diff(result.addr()) >= bytes;
         match member + 1 == self.members && is_free {
             true => self.result,
-            false => self.scratch.wrapping_add(member * self.bytes),
+            false => self.scratch.block(member, bytes),
         }
     }
 
@@ -140,21 +134,22 @@ impl PartPlaces {
     /// the result where it goes.
     ///
     /// # Safety
-    /// All must be readable, and the result writable.
+    /// All must be readable.
     unsafe fn combine(&self, reduction: &Reduction, others: &[*const u8]) -> MpiResult {
         let mut operands = others.to_vec();
         if self.rank < self.members {
-            operands.insert(self.rank.min(operands.len()), self.own);
+            operands.insert(self.rank.min(operands.len()), self.own.first());
         }
-        let Some(&last) = operands.last().filter(|_| self.bytes > 0) else { return Ok(()) };
-        let result = if operands.len() == 1 { last } else { self.of(self.members - 1).cast_const() };
+        let bytes = self.own.bytes();
+        let Some(&last) = operands.last().filter(|_| bytes > 0) else { return Ok(()) };
+        let is_alone = operands.len() == 1;
         // SAFETY: the caller's promise; the places are different ones. In place, the own part may lie where
         // the result goes.
         unsafe {
-            reduction.combine_places(operands, self.bytes, |member| self.of(member))?;
-            if result != self.result.cast_const() {
-                std::ptr::copy(result, self.result, self.bytes);
-            }
+            reduction.combine_places(operands, bytes, |member| self.of(member).first())?;
+            let combined =
+                if is_alone { Memory::new(last.cast_mut(), bytes) } else { self.of(self.members - 1) };
+            combined.copy_to(self.result);
         }
         Ok(())
     }

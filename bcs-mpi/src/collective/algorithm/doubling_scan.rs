@@ -4,20 +4,17 @@
 //! before a member are its left halves. log2 p steps for p members, in each of which a member sends a
 //! vector at most once.
 
-use super::super::combination::Combination;
-use super::super::vector::Vector;
+use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
+use crate::progress::{Join, Members};
 
 /// Combines vectors of any length and kind.
 ///
 /// # Errors
 /// Another member's vector is longer; the NIC fails.
-pub async fn doubling_scan(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
-    let (rank, size, reduction) = (members.rank(), members.size(), combination.reduction);
-    // SAFETY: the promise of `Combination::new`.
-    let own = unsafe { reduction.load(combination.from(), 0, combination.count())? };
+pub async fn doubling_scan(members: &impl Members, combination: &Combination) -> MpiResult {
+    let (rank, size, reduction) = (members.rank(), members.size(), &combination.reduction);
+    let own = combination.load(0, combination.count)?;
     let counts_itself = combination.operands_of(rank, size).contains(&rank);
     // What this member gets, and what its block comes to.
     let (mut result, mut block) = (counts_itself.then(|| own.clone()), own);
@@ -32,12 +29,10 @@ pub async fn doubling_scan(members: &impl Members, combination: &Combination<'_>
         if other < size {
             if !is_lower || is_wanted {
                 theirs = Vector::new(block.len())?;
-                // SAFETY: both vectors live, and nobody else uses them, until the join is complete.
-                join.add(unsafe { members.post_receive(other, theirs.as_mut_ptr(), theirs.len())? });
+                join.receive(members, other, &mut theirs)?;
             }
             if is_lower || is_wanted {
-                // SAFETY: as above.
-                join.add(unsafe { members.post_send(other, block.as_ptr(), block.len())? });
+                join.send(members, other, &block)?;
             }
         }
         join.all().await?;
@@ -56,8 +51,7 @@ pub async fn doubling_scan(members: &impl Members, combination: &Combination<'_>
         step *= 2;
     }
     if let Some(result) = result {
-        // SAFETY: as above.
-        unsafe { reduction.store(&result, combination.to()) };
+        combination.store(&result, 0);
     }
     Ok(())
 }

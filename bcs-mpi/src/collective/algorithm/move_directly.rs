@@ -1,11 +1,9 @@
 //! Blocks as messages from each member that gives to each that takes, beginning with the next one. One step;
 //! no byte goes where it is not wanted, and a member sends and receives up to n - 1 messages.
 
-use super::super::movement::Movement;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
+use crate::progress::{Join, Members, Message};
 
 /// Moves blocks of any length.
 ///
@@ -15,17 +13,15 @@ pub async fn move_directly(members: &impl Members, movement: &Movement<'_>) -> M
     let (rank, pattern, agreed) = (members.rank(), movement.pattern, movement.agreed);
     let mut join = Join::new();
     for member in members.others().filter(|member| pattern.goes(*member, rank)) {
-        let (to, room) = movement.incoming(member);
-        if agreed.is_message(room) {
-            // SAFETY: the promise of `Movement::new`.
-            join.add(unsafe { members.post_receive(member, to, room)? }.exactly());
+        let to = movement.incoming(member);
+        if agreed.is_message(to.bytes()) {
+            join.add(members.post_receive(member, to)?.exactly());
         }
     }
     for member in members.others().filter(|member| pattern.goes(rank, *member)) {
-        let (data, bytes) = movement.outgoing(member);
-        if agreed.is_message(bytes) {
-            // SAFETY: as above.
-            join.add(unsafe { members.post_send(member, data, bytes)? });
+        let data = movement.outgoing(member);
+        if agreed.is_message(data.bytes()) {
+            join.add(members.post_send(member, data)?);
         }
     }
     join.all().await

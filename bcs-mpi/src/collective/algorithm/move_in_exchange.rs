@@ -2,12 +2,10 @@
 //! and who takes copies its block from there. One step; each byte is copied once, or twice through a
 //! lane.
 
-use super::super::movement::Movement;
 use super::move_directly::move_directly;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Destination, Exchange};
-use crate::progress::members::Members;
-use crate::progress::party::Party;
+use crate::progress::{Contribution, Destination, Exchange, Members, Party};
 use nic_emu::port::Giving;
 
 /// Moves blocks of any length.
@@ -26,25 +24,21 @@ pub async fn move_in_exchange(party: &Party, movement: &Movement<'_>) -> MpiResu
 /// # Errors
 /// As [`move_in_exchange`].
 pub async fn move_blocks(exchange: &Exchange, movement: &Movement<'_>) -> MpiResult {
-    let (party, pattern) = (exchange.party(), movement.pattern);
+    let (party, pattern) = (&exchange.party, movement.pattern);
     let rank = party.rank;
     let readers: Vec<u32> = party.others().filter(|member| pattern.goes(rank, *member)).collect();
-    let place = |member: u32| {
-        let (to, room) = movement.incoming(member);
-        (member, to, room)
-    };
     let givers = party.others().filter(|member| pattern.goes(*member, rank));
-    let destinations: Vec<Destination> = givers.map(place).collect();
+    let destinations: Vec<Destination> = givers.map(|member| (member, movement.incoming(member))).collect();
     let each_its_own = !pattern.gives_the_same() && !readers.is_empty();
-    let blocks: Vec<_> =
-        (0..party.size).filter(|_| each_its_own).map(|member| movement.outgoing(member)).collect();
+    let given = |member| (movement.outgoing(member).first().cast_const(), movement.outgoing(member).bytes());
+    let blocks: Vec<_> = (0..party.size).filter(|_| each_its_own).map(given).collect();
     let giving = match readers.first() {
         Some(&reader) if !each_its_own => {
-            let (data, bytes) = movement.outgoing(reader);
+            let (data, bytes) = given(reader);
             Giving::Same { data, bytes }
         }
         _ => Giving::Each { blocks: &blocks, combined: false },
     };
-    // SAFETY: the promise of `Movement::new`.
+    // SAFETY: the promise of `Memory::new`.
     unsafe { exchange.move_blocks(Contribution { giving, readers: &readers }, &destinations).await }
 }

@@ -3,14 +3,14 @@
 //!
 //! The calls of both ends, their sizes and signatures are compared where the messages are matched.
 
-use super::super::side::Side;
-use crate::error::MpiResult;
+use crate::collective::Side;
+use crate::error::{MpiError, MpiResult};
 use crate::object::topology::Neighbours;
-use crate::process::task::with;
-use crate::process::{Guard, Process};
-use crate::progress::message::Join;
-use crate::progress::party::Party;
+use crate::process::{Process, with};
+use crate::progress::{Join, Party};
+use mds::Primitive;
 use nic_emu::mismatch::{EdgeEnd, report_of_edge};
+use nic_emu::port::PortError;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,9 +41,7 @@ impl AlongEdges {
             };
             let (sender, receiver) = (end(&self.send, to), end(&self.receive, from));
             if !sender.fits(&receiver) {
-                let report = report_of_edge(party.context(), &sender, &receiver);
-                process.port.break_context(party.context(), &report)?;
-                return Ok(process.port.check_whole(party.context())?);
+                return Err(misfit(process, party, &sender, &receiver));
             }
             self.send.block(to).copy_to(&self.receive.block(from), rank)?;
         }
@@ -56,25 +54,18 @@ impl AlongEdges {
 /// # Errors
 /// The two ends of an edge do not fit; the NIC fails.
 pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiResult {
-    let party = party.in_neighbourhood();
+    let party = party.tagged_as(Primitive::NeighborAlltoall);
     let AlongEdges { neighbours, send, receive } = &*exchange;
     let mut join = Join::new();
     let (landings, wires) = (receive.landings()?, send.wires()?);
     for edge in &neighbours.incoming {
-        let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
-        // SAFETY: the landings live until the join is complete.
-        let post = |process: &mut Guard| unsafe {
-            party.receive_along(process, edge.peer, signature, landings.at(edge.block), bytes)
-        };
-        join.add(party.pending(Some(with(post)?), Some(bytes as u64)));
+        let (to, signature) = (landings.at(edge.block), receive.signature(edge.block));
+        let posted = with(|process| party.receive_along(process, edge.peer, (to, signature)))?;
+        join.add(party.pending(Some(posted), Some(to.bytes() as u64)));
     }
     for edge in &neighbours.outgoing {
-        let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
-        // SAFETY: the wires live until the join is complete.
-        let post = |process: &mut Guard| unsafe {
-            party.send_along(process, edge.peer, signature, wires.at(edge.block), bytes)
-        };
-        join.add(party.pending(with(post)?, None));
+        let block = (wires.at(edge.block), send.signature(edge.block));
+        join.add(party.pending(with(|process| party.send_along(process, edge.peer, block))?, None));
     }
     let copied = with(|process| exchange.copy_own(&party, process));
     join.all().await?;
@@ -83,4 +74,16 @@ pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiRe
         receive.land(&landings, edge.block);
     }
     Ok(())
+}
+
+/// The error of a communicator that the two ends of an edge break.
+#[cold]
+pub fn misfit(process: &mut Process, party: &Party, sender: &EdgeEnd, receiver: &EdgeEnd) -> MpiError {
+    let report = report_of_edge(party.context(), sender, receiver);
+    let broken = process.port.break_context(party.context(), &report);
+    match broken.and_then(|()| process.port.check_whole(party.context())) {
+        Err(error) => error.into(),
+        // There was no room to note it: the job is over.
+        Ok(()) => PortError::Aborted.into(),
+    }
 }

@@ -1,48 +1,33 @@
 //! Reduce-scatter of operands that have to be packed for their way: every member sends every other its share
 //! whole. One step.
 
-use super::super::combination::{Combination, Results};
-use super::super::vector::Vector;
+use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
+use crate::progress::{Join, Members};
+use std::ops::Range;
 
 /// Combines vectors, and gives each member its share.
 ///
 /// # Errors
 /// Another member's share is longer; the NIC fails.
-pub async fn combine_packed_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
-    let Results::Shares(shares) = combination.results else { return Ok(()) };
-    let (rank, reduction) = (members.rank(), combination.reduction);
-    // SAFETY: the promise of `Combination::new`.
-    let load = |share: &std::ops::Range<usize>| unsafe {
-        reduction.load(combination.from(), share.start, share.len())
-    };
+pub async fn combine_packed_shares(members: &impl Members, combination: &Combination) -> MpiResult {
+    let Results::Shares(shares) = &combination.results else { return Ok(()) };
+    let rank = members.rank() as usize;
+    let load = |share: &Range<usize>| combination.load(share.start, share.len());
     let own: Vec<Vector> = shares.iter().map(load).collect::<MpiResult<_>>()?;
-    let mine = own[rank as usize].clone();
-    let mut vectors = vec![mine; own.len()];
+    let mut vectors = vec![own[rank].clone(); own.len()];
     let mut join = Join::new();
-    for member in members.others() {
-        let vector = &mut vectors[member as usize];
-        if !vector.is_empty() {
-            // SAFETY: the vectors live, and nobody else uses this one, until the join is complete.
-            join.add(unsafe { members.post_receive(member, vector.as_mut_ptr(), vector.len())? });
+    for (member, vector) in vectors.iter_mut().enumerate() {
+        if member != rank && !vector.is_empty() {
+            join.receive(members, member as u32, vector)?;
         }
     }
-    for member in members.others() {
-        let share = &own[member as usize];
-        if !share.is_empty() {
-            // SAFETY: the shares live, unchanged, until the join is complete.
-            join.add(unsafe { members.post_send(member, share.as_ptr(), share.len())? });
-        }
+    for member in members.others().filter(|member| !own[*member as usize].is_empty()) {
+        join.send(members, member, &own[member as usize])?;
     }
     join.all().await?;
-    if shares[rank as usize].is_empty() {
-        return Ok(());
-    }
-    if let Some(result) = reduction.combine_all(&mut vectors)? {
-        // SAFETY: as above.
-        unsafe { reduction.store(result, combination.to()) };
+    if let Some(result) = combination.reduction.combine_all(&mut vectors)? {
+        combination.store(result, 0);
     }
     Ok(())
 }

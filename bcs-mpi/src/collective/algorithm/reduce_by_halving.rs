@@ -4,13 +4,10 @@
 //! shares of the result go to the root, or to all the same way back. log2 p steps for p members, a power
 //! of two, and one or as many again; a member sends a vector's bytes, or twice as many.
 
-use super::super::combination::{Combination, Results};
-use super::super::vector::Vector;
 use super::shares::bring_shares;
+use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
+use crate::progress::{Members, Memory};
 use std::ops::Range;
 
 /// Which elements of a vector a member combines in the end, after steps up to this distance.
@@ -28,14 +25,13 @@ fn piece(member: u32, distance: u32, elements: usize) -> Range<usize> {
 ///
 /// # Errors
 /// Another member's vector is longer; the NIC fails.
-pub async fn reduce_by_halving(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
-    let (rank, size, reduction) = (members.rank(), members.size(), combination.reduction);
+pub async fn reduce_by_halving(members: &impl Members, combination: &Combination) -> MpiResult {
+    let (rank, size, reduction) = (members.rank(), members.size(), &combination.reduction);
     let bytes = |member: u32, distance: u32| {
-        let Range { start, end } = piece(member, distance, combination.count());
+        let Range { start, end } = piece(member, distance, combination.count);
         start * reduction.element..end * reduction.element
     };
-    // SAFETY: the promise of `Combination::new`.
-    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count())? };
+    let mut value = combination.load(0, combination.count)?;
     let mut theirs = Vector::new(bytes(rank, 2).len().max(bytes(rank ^ 1, 2).len()))?;
     let mut distance = 1;
     while distance < size {
@@ -52,32 +48,20 @@ pub async fn reduce_by_halving(members: &impl Members, combination: &Combination
         }
         distance *= 2;
     }
-    if let Results::Root(root) = *combination.results {
+    if let Results::Root(_) = combination.results {
         let piece = |member: u32| bytes(member, size);
-        let own = &value[piece(rank)];
-        if rank == root {
-            let place = combination.to().wrapping_add(piece(rank).start);
-            // SAFETY: the promise of `Combination::new`: the root's place has room for the whole vector.
-            unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), place, own.len()) };
-        }
-        // SAFETY: the pieces are disjoint, and the value lives until the answer is there.
-        return unsafe { bring_shares(members, combination, piece, own.as_ptr()).await };
+        let own = &mut value[piece(rank)];
+        // SAFETY: the value lives until the answer is there.
+        let own = unsafe { Memory::new(own.as_mut_ptr(), own.len()) };
+        return bring_shares(members, combination, piece, own).await;
     }
     while distance > 1 {
         let other = rank ^ (distance / 2);
-        let (own, room) = (bytes(rank, distance), bytes(other, distance));
-        let place = value.as_mut_ptr();
-        let mut join = Join::new();
-        // SAFETY: the two pieces of the value are disjoint, and nobody else uses them until the join is
-        // complete.
-        unsafe {
-            join.add(members.post_receive(other, place.add(room.start), room.len())?.exactly());
-            join.add(members.post_send(other, place.add(own.start), own.len())?);
-        }
-        join.all().await?;
+        let halves = value.get_disjoint_mut([bytes(rank, distance), bytes(other, distance)]);
+        let [own, room] = halves.expect("two halves of a piece");
+        members.swap((other, own), (other, room)).await?;
         distance /= 2;
     }
-    // SAFETY: as above.
-    unsafe { reduction.store(&value, combination.to()) };
+    combination.store(&value, 0);
     Ok(())
 }

@@ -8,25 +8,23 @@
 //! and N - 1 messages for N nodes of n members; a node sends 2 (N - 1) / N of a vector to others for
 //! allreduce.
 
-use super::super::combination::Combination;
-use super::super::vector::Vector;
-use super::shares::{bring_shares, combine_share, equal_share_bytes};
+use super::shares::{bring_shares, combine_share, equal_share};
+use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::subgroup::Subgroup;
+use crate::progress::{Members, Subgroup};
 
 /// Combines vectors that travel as they lie.
 ///
 /// # Errors
 /// Another member's vector is longer; no memory is left; the NIC fails.
-pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
-    let (reduction, count) = (combination.reduction, combination.count());
+pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination) -> MpiResult {
+    let (reduction, count) = (&combination.reduction, combination.count);
     let (nodes, rank, element) = (members.nodes()?, members.rank(), reduction.element);
     let (node, lane) = nodes.place(rank);
     let lanes = nodes.members(node).len() as u32;
-    let of_lane = |lane: u32| equal_share_bytes(lane, lanes, count, element);
+    let of_lane = |lane: u32| equal_share(lane, lanes, count, element);
     let of_node = |lane: u32, node: u32| {
-        equal_share_bytes(node, nodes.len() as u32, of_lane(lane).len() / element, element)
+        equal_share(node, nodes.count() as u32, of_lane(lane).len() / element, element)
     };
     let share = |member: u32| {
         let (node, lane) = nodes.place(member);
@@ -34,18 +32,13 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination<'
         first + part.start..first + part.end
     };
     let beside = Subgroup::new(members, nodes.members(node).to_vec(), lane);
-    let mut of_this_node = Vector::new(of_lane(lane as u32).len())?;
-    // SAFETY: the promise of `Combination::new`.
-    unsafe {
-        combine_share(&beside, reduction, combination.from(), of_lane, of_this_node.as_mut_ptr()).await?
-    };
-    let opposite = (0..nodes.len()).map(|node| nodes.members(node)[lane]).collect();
+    let (_vector, of_this_node) = Vector::apart(of_lane(lane as u32).len())?;
+    combine_share(&beside, reduction, combination.given(), of_lane, of_this_node).await?;
+    let opposite = (0..nodes.count()).map(|node| nodes.members(node)[lane]).collect();
     let across = Subgroup::new(members, opposite, node);
-    let own = share(rank);
-    let (_elsewhere, result) = combination.place_of_share(rank, &own)?;
+    let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
     let share_across = |node: u32| of_node(lane as u32, node);
-    // SAFETY: as above; in place, all have read this member's vector.
-    unsafe { combine_share(&across, reduction, of_this_node.as_ptr(), share_across, result).await? };
-    // SAFETY: the shares of the result are disjoint, and live until the answer is there.
-    unsafe { bring_shares(members, combination, share, result).await }
+    // In place, all have read this member's vector.
+    combine_share(&across, reduction, of_this_node, share_across, result).await?;
+    bring_shares(members, combination, share, result).await
 }

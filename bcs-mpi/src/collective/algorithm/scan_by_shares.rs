@@ -8,18 +8,14 @@
 //! with every prefix of the right one. That is the order of the reduction tree over as many members, with
 //! log2 n joins of a share for every second member instead of up to n - 1 of a vector for each.
 
-use super::super::block::Agreed;
-use super::super::combination::Combination;
-use super::super::movement::{Movement, Pattern};
-use super::super::reduction::Reduction;
 use super::combine::combine_results;
 use super::move_directly::move_directly;
 use super::move_in_exchange::move_blocks;
 use super::scratch::Scratch;
-use super::shares::equal_share_bytes;
+use super::shares::equal_share;
+use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::party::Party;
+use crate::progress::{Members, Memory, Party};
 
 /// Bytes of a vector whose shares are under way at once, at most: a member has as much scratch memory.
 const SECTION_BYTES: usize = 4 << 20;
@@ -32,7 +28,7 @@ const FEW_MEMBERS: u32 = 4;
 ///
 /// # Errors
 /// Another member's vector is longer; no memory is left; the NIC fails.
-pub async fn scan_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
+pub async fn scan_in_exchange(party: &Party, combination: &Combination) -> MpiResult {
     let Some(exchange) = party.exchange(&combination.arrival()).await? else {
         return scan_by_shares(party, combination).await;
     };
@@ -46,54 +42,43 @@ pub async fn scan_in_exchange(party: &Party, combination: &Combination<'_>) -> M
 ///
 /// # Errors
 /// As [`scan_in_exchange`].
-pub async fn scan_by_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+pub async fn scan_by_shares(members: &impl Members, combination: &Combination) -> MpiResult {
     scan_sections(members, combination, async |movement| move_directly(members, movement).await).await
 }
 
 /// Scans section after section of the vectors; `bring` moves blocks.
 async fn scan_sections(
     members: &impl Members,
-    combination: &Combination<'_>,
+    combination: &Combination,
     bring: impl AsyncFn(&Movement<'_>) -> MpiResult,
 ) -> MpiResult {
-    let (rank, size, reduction) = (members.rank(), members.size(), combination.reduction);
-    let (count, element) = (combination.count(), reduction.element);
+    let (rank, size, reduction) = (members.rank(), members.size(), &combination.reduction);
+    let (count, element) = (combination.count, reduction.element);
     let most = (SECTION_BYTES / element).max(1);
     let agreed = Agreed::default();
     for first in (0..count).step_by(most) {
         let elements = most.min(count - first);
-        let share = |member| equal_share_bytes(member, size, elements, element);
-        let (own, start) = (share(rank), first * element);
-        let (from, to) = (combination.from().wrapping_add(start), combination.to().wrapping_add(start));
-        let mut scratch = Scratch::take(members, own.len() * size as usize)?;
-        let prefixes = scratch.as_mut_ptr();
-        let place = |member: u32| prefixes.wrapping_add(member as usize * own.len());
-        let given = |member| (from.wrapping_add(share(member).start), share(member).len());
-        let combined = |member| (place(member), own.len());
-        // SAFETY: the promise of `Combination::new`; the scratch memory lives until the step is over.
-        let step = unsafe { Movement::new(Pattern::Alltoall, agreed, &given, &combined) };
-        // SAFETY: the own share is readable, and its place is not where another one comes.
-        unsafe { std::ptr::copy_nonoverlapping(given(rank).0, place(rank), own.len()) };
-        bring(&step).await?;
-        // SAFETY: each place has a share's bytes, and nobody else uses them now.
-        unsafe { combine_prefixes(reduction, size, own.len(), place)? };
+        let share = |member| equal_share(member, size, elements, element);
+        let (bytes, section) = (share(rank).len(), first * element..(first + elements) * element);
+        let from = combination.given().part(section.clone());
+        let mut scratch = Scratch::take(bytes * size as usize)?;
+        let prefixes = scratch.memory();
+        let place = |member: u32| prefixes.block(member as usize, bytes);
+        let given = |member| from.part(share(member));
+        given(rank).copy_to(place(rank));
+        bring(&Movement::new(Pattern::Alltoall, agreed, &given, &place)).await?;
+        // SAFETY: the places are different ones, and nobody else uses them now.
+        unsafe { combine_prefixes(reduction, size, bytes, |member| place(member).first())? };
         // Which prefix a member gets: that of the members whose vectors count.
         let prefix_of = |member: u32| combination.operands_of(member, size).end.checked_sub(1);
-        let results = |member: u32| match prefix_of(member) {
-            Some(last) => (place(last).cast_const(), own.len()),
-            None => (prefixes.cast_const(), 0),
-        };
+        let results = |member: u32| prefix_of(member).map_or(Memory::NOTHING, place);
         let gets = |member: u32| match prefix_of(rank) {
-            Some(_) => (to.wrapping_add(share(member).start), share(member).len()),
-            None => (to, 0),
+            Some(_) => combination.wanted(rank).part(section.clone()).part(share(member)),
+            None => Memory::NOTHING,
         };
-        // SAFETY: as above; all shares of this member's vector have been read, in place, too.
-        let step = unsafe { Movement::new(Pattern::Alltoall, agreed, &results, &gets) };
-        bring(&step).await?;
-        let ((result, bytes), (to, _)) = (results(rank), gets(rank));
-        // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(result, to, bytes) };
-        scratch.give_back(members)?;
+        // All shares of this member's vector have been read, in place, too.
+        bring(&Movement::new(Pattern::Alltoall, agreed, &results, &gets)).await?;
+        results(rank).copy_to(gets(rank));
     }
     Ok(())
 }

@@ -2,11 +2,9 @@
 //! the lower ones in the order of the reduction tree over as many. One step, or one for each part of a
 //! vector that is longer than a part; a member sends and receives n - 1 messages together.
 
-use super::super::combination::Combination;
-use super::super::vector::Vector;
+use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
+use crate::progress::{Join, Members};
 
 /// Bytes of a vector that are under way and combined at once: of each lower rank there are as many in memory.
 const PART_BYTES: usize = 1 << 20;
@@ -15,34 +13,30 @@ const PART_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// Another member's vector is longer; the NIC fails.
-pub async fn scan_directly(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
-    let (rank, reduction, count) = (members.rank(), combination.reduction, combination.count());
+pub async fn scan_directly(members: &impl Members, combination: &Combination) -> MpiResult {
+    let (rank, reduction, count) = (members.rank(), &combination.reduction, combination.count);
     let counts_itself = combination.operands_of(rank, members.size()).contains(&rank);
     let each = (PART_BYTES / reduction.element).max(1);
     let mut lower: Vec<Vector> = Vec::new();
     for first in (0..count).step_by(each) {
-        // SAFETY: the promise of `Combination::new`.
-        let own = unsafe { reduction.load(combination.from(), first, each.min(count - first))? };
+        let own = combination.load(first, each.min(count - first))?;
         lower.resize_with(rank as usize, Vector::default);
         let mut join = Join::new();
         for (member, vector) in lower.iter_mut().enumerate() {
             if vector.len() != own.len() {
                 *vector = Vector::new(own.len())?;
             }
-            // SAFETY: the vectors live, and nobody else uses this one, until the join is complete.
-            join.add(unsafe { members.post_receive(member as u32, vector.as_mut_ptr(), vector.len())? });
+            join.receive(members, member as u32, vector)?;
         }
         for member in rank + 1..members.size() {
-            // SAFETY: the own vector lives, unchanged, until the join is complete.
-            join.add(unsafe { members.post_send(member, own.as_ptr(), own.len())? });
+            join.send(members, member, &own)?;
         }
         join.all().await?;
         if counts_itself {
             lower.push(own);
         }
         if let Some(result) = reduction.combine_all(&mut lower)? {
-            // SAFETY: as above; in place, what was there has been loaded.
-            unsafe { reduction.store(result, reduction.place_of(combination.to(), first)) };
+            combination.store(result, first);
         }
     }
     Ok(())

@@ -1,22 +1,28 @@
 //! Working memory of algorithms that combine.
 
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::members::Members;
+use crate::process::with;
+use crate::progress::Memory;
+use std::mem::take;
 
 /// Bytes of working memory that are kept from operation to operation.
 pub const KEPT_BYTES: usize = 64 << 20;
 
 /// Working memory, kept from operation to operation: large fresh memory costs more in page faults than the
 /// combining.
-pub struct Scratch(Vec<u8>);
+pub struct Scratch {
+    kept: Vec<u8>,
+    bytes: usize,
+}
 
 impl Scratch {
-    /// At least so many bytes.
+    /// So many bytes.
     ///
     /// # Errors
-    /// There are not so many left; outside of a task.
-    pub fn take(members: &impl Members, bytes: usize) -> MpiResult<Self> {
-        let mut kept = members.kept_memory()?;
+    /// There are not so many left.
+    pub fn take(bytes: usize) -> MpiResult<Self> {
+        // Simulated members have no process that keeps any.
+        let mut kept = with(|process| Ok(take(&mut process.scratch))).unwrap_or_default();
         if kept.len() < bytes {
             if kept.try_reserve_exact(bytes - kept.len()).is_err() {
                 let problem = format!("no memory for {bytes} bytes in which contributions are combined");
@@ -24,20 +30,24 @@ impl Scratch {
             }
             kept.resize(bytes, 0);
         }
-        Ok(Self(kept))
+        Ok(Self { kept, bytes })
     }
 
-    /// Its first byte.
-    pub fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
+    /// The memory, for as long as the operation has it.
+    pub fn memory(&mut self) -> Memory {
+        // SAFETY: the operation gives it back when nothing of it is under way any more.
+        unsafe { Memory::new(self.kept.as_mut_ptr(), self.bytes) }
     }
+}
 
-    /// To be used again.
-    ///
-    /// # Errors
-    /// Outside of a task.
-    pub fn give_back(mut self, members: &impl Members) -> MpiResult {
-        self.0.truncate(KEPT_BYTES);
-        members.keep_memory(self.0)
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.kept.truncate(KEPT_BYTES);
+        let _ = with(|process| {
+            if process.scratch.len() < self.kept.len() {
+                process.scratch = take(&mut self.kept);
+            }
+            Ok(())
+        });
     }
 }

@@ -5,33 +5,24 @@
 //! (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004, with one step each
 //! instead of log2 n).
 
-use super::super::block::Agreed;
-use super::super::combination::{Combination, Results};
-use super::super::movement::{Movement, Pattern};
-use super::super::reduction::Reduction;
 use super::allgather_by_nodes::to_all;
 use super::move_directly::move_directly;
 use super::scratch::{KEPT_BYTES, Scratch};
+use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction, Results};
 use crate::error::{MpiError, MpiResult};
-use crate::progress::members::Members;
-use crate::progress::message::Join;
+use crate::progress::{Join, Members, Memory};
 use std::ops::Range;
 
 /// Bytes of a share that are combined at once at least, where there are more.
 const LEAST_PART_BYTES: usize = 64 << 10;
 
-/// The share of each member where a vector is cut into parts as equal as can be: elements.
-fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
+/// The share of each member where a vector of so many elements, of so many bytes each, is cut into parts as
+/// equal as can be: its bytes.
+pub fn equal_share(member: u32, members: u32, elements: usize, element: usize) -> Range<usize> {
     let (members, member) = (members as usize, member as usize);
     let (each, more) = (elements / members, elements % members);
     let start = member * each + member.min(more);
-    start..start + each + (member < more) as usize
-}
-
-/// The same in bytes, of elements that have so many.
-pub fn equal_share_bytes(member: u32, members: u32, elements: usize, element: usize) -> Range<usize> {
-    let share = equal_share(member, members, elements);
-    share.start * element..share.end * element
+    start * element..(start + each + (member < more) as usize) * element
 }
 
 /// Bytes of a share that are combined at once, a whole number of elements: as many as give all members' two
@@ -41,22 +32,18 @@ fn part_bytes(members: u32, element: usize) -> usize {
     (bytes - bytes % element.max(1)).max(element)
 }
 
-/// Combines this member's share of all contributions into `result`, which may lie where the share lies in
-/// this member's own. `share` says which bytes of a contribution are a member's. Long shares are combined
-/// part by part: while one is combined, the next is on its way.
-///
-/// # Safety
-/// `data` must be readable for all shares, and `result` writable for this member's; nobody else uses them
-/// until the answer is there.
+/// Combines this member's share of all contributions, of which this member's is `data`, into `result`, which
+/// may lie where the share lies in that. `share` says which bytes of a contribution are a member's. Long
+/// shares are combined part by part: while one is combined, the next is on its way.
 ///
 /// # Errors
 /// Another member's share is longer; no memory is left; the NIC fails.
-pub async unsafe fn combine_share(
+pub async fn combine_share(
     members: &impl Members,
     reduction: &Reduction,
-    data: *const u8,
+    data: Memory,
     share: impl Fn(u32) -> Range<usize>,
-    result: *mut u8,
+    result: Memory,
 ) -> MpiResult {
     let (rank, size) = (members.rank(), members.size());
     let longest = (0..size).map(|member| share(member).len()).max().unwrap_or(0);
@@ -68,23 +55,20 @@ pub async unsafe fn combine_share(
     };
     let room = most.min(share(rank).len());
     let count = size as usize;
-    let mut scratch = Scratch::take(members, 2 * count * room)?;
-    let staged = scratch.as_mut_ptr();
-    let place = |number: usize, member: usize| staged.wrapping_add((number % 2 * count + member) * room);
+    let mut scratch = Scratch::take(2 * count * room)?;
+    let staged = scratch.memory();
+    let place = |number: usize, member: usize| {
+        staged.block(number % 2 * count + member, room).part(0..part(rank, number).len())
+    };
     let post = |number: usize| {
         let mut join = Join::new();
-        let own = part(rank, number);
-        for member in members.others().filter(|_| !own.is_empty()) {
-            let to = place(number, member as usize);
-            // SAFETY: the scratch memory lives, and nobody else uses this part of it, until the join is
-            // complete.
-            join.add(unsafe { members.post_receive(member, to, own.len())? });
+        for member in members.others().filter(|_| !part(rank, number).is_empty()) {
+            join.add(members.post_receive(member, place(number, member as usize))?);
         }
         for member in members.others() {
             let theirs = part(member, number);
             if !theirs.is_empty() {
-                // SAFETY: the caller's promise.
-                join.add(unsafe { members.post_send(member, data.add(theirs.start), theirs.len())? });
+                join.add(members.post_send(member, data.part(theirs))?);
             }
         }
         Ok::<_, MpiError>(join)
@@ -101,33 +85,29 @@ pub async unsafe fn combine_share(
             return arrived;
         }
         let own = part(rank, number);
-        let bytes = own.len();
-        if bytes > 0 {
-            // SAFETY: the caller's promise; the own part of the scratch memory is free.
+        if !own.is_empty() {
+            data.part(own.clone()).copy_to(place(number, rank as usize));
+            let operands = (0..count).map(|member| place(number, member).first().cast_const()).collect();
+            // SAFETY: the places are different ones, and nobody else uses this part of the scratch memory.
             unsafe {
-                std::ptr::copy_nonoverlapping(data.add(own.start), place(number, rank as usize), bytes);
-                let operands = (0..count).map(|member| place(number, member).cast_const()).collect();
-                reduction.combine_places(operands, bytes, |member| place(number, member))?;
-                let result = result.add(own.start - start);
-                std::ptr::copy_nonoverlapping(place(number, count - 1), result, bytes);
+                reduction.combine_places(operands, own.len(), |member| place(number, member).first())?;
             }
+            place(number, count - 1).copy_to(result.part(own.start - start..own.end - start));
         }
     }
-    scratch.give_back(members)
+    Ok(())
 }
 
 /// Reduce-scatter of operands that travel as they lie.
 ///
 /// # Errors
 /// Another member's share is longer; no memory is left; the NIC fails.
-pub async fn combine_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+pub async fn combine_shares(members: &impl Members, combination: &Combination) -> MpiResult {
     let share = |member: u32| combination.result_of(member);
-    let (elsewhere, result) = combination.place_apart(share(members.rank()).len())?;
-    // SAFETY: the promise of `Combination::new`; all shares have gone when the answer is there.
-    unsafe {
-        combine_share(members, combination.reduction, combination.from(), share, result).await?;
-        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), combination.to(), elsewhere.len());
-    }
+    let (_elsewhere, result) = combination.place_apart(members.rank())?;
+    combine_share(members, &combination.reduction, combination.given(), share, result).await?;
+    // All shares have gone.
+    result.copy_to(combination.wanted(members.rank()));
     Ok(())
 }
 
@@ -135,43 +115,37 @@ pub async fn combine_shares(members: &impl Members, combination: &Combination<'_
 ///
 /// # Errors
 /// Another member's vector is longer; no memory is left; the NIC fails.
-pub async fn reduce_by_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
-    let (count, element) = (combination.count(), combination.reduction.element);
+pub async fn reduce_by_shares(members: &impl Members, combination: &Combination) -> MpiResult {
+    let (count, element) = (combination.count, combination.reduction.element);
     let (rank, size) = (members.rank(), members.size());
-    let share = |member: u32| equal_share_bytes(member, size, count, element);
-    let own = share(rank);
-    let (_elsewhere, result) = combination.place_of_share(rank, &own)?;
-    // SAFETY: the promise of `Combination::new`; in place, no other share is written before all have been
-    // sent.
-    unsafe { combine_share(members, combination.reduction, combination.from(), share, result).await? };
-    // SAFETY: as above.
-    unsafe { bring_shares(members, combination, share, result).await }
+    let share = |member: u32| equal_share(member, size, count, element);
+    let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
+    // In place, no other share is written before all have been sent.
+    combine_share(members, &combination.reduction, combination.given(), share, result).await?;
+    bring_shares(members, combination, share, result).await
 }
 
-/// Brings this member's share of the result to those who get all of it, and theirs here if it does.
-///
-/// # Safety
-/// The shares must be disjoint, this member's be at `result`, and nobody else use them until the answer is
-/// there.
+/// Brings this member's share of the result to those who get all of it, and all shares here if it does.
 ///
 /// # Errors
 /// The NIC fails.
-pub async unsafe fn bring_shares(
+pub async fn bring_shares(
     members: &impl Members,
-    combination: &Combination<'_>,
+    combination: &Combination,
     share: impl Fn(u32) -> Range<usize>,
-    result: *const u8,
+    result: Memory,
 ) -> MpiResult {
-    let bytes = share(members.rank()).len();
-    let place = |member: u32| (combination.to().wrapping_add(share(member).start), share(member).len());
-    if let Results::Root(root) = *combination.results {
-        let outgoing = |_| (result, bytes);
-        // SAFETY: the caller's promise.
-        let movement = unsafe { Movement::new(Pattern::Gather(root), Agreed::default(), &outgoing, &place) };
+    let rank = members.rank();
+    let place = |member: u32| combination.wanted(rank).part(share(member));
+    if combination.gets_all(rank) {
+        result.copy_to(place(rank));
+    }
+    if let Results::Root(root) = combination.results {
+        let outgoing = |_| result;
+        let movement = Movement::new(Pattern::Gather(root), Agreed::default(), &outgoing, &place);
         return move_directly(members, &movement).await;
     }
-    // SAFETY: as above; the own share stays as it is.
-    unsafe { to_all(members, (result, bytes), place, false).await }
+    to_all(members, result, place, Agreed::default()).await
 }
 
 #[cfg(test)]
@@ -184,9 +158,9 @@ mod tests {
         fn equal_shares_are_the_vector_in_order(members in 1u32..70, elements in 0usize..1000) {
             let mut next = 0;
             for member in 0..members {
-                let share = equal_share(member, members, elements);
+                let share = equal_share(member, members, elements, 1);
                 prop_assert_eq!(share.start, next);
-                prop_assert!(share.len() <= equal_share(0, members, elements).len());
+                prop_assert!(share.len() <= equal_share(0, members, elements, 1).len());
                 next = share.end;
             }
             prop_assert_eq!(next, elements);

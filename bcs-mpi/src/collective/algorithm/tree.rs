@@ -2,13 +2,9 @@
 //! to the holder of the right one, which combines; log2 n steps. From the last member the result goes to
 //! the root, or along a binomial tree to all: one step, or log2 n. (Thakur, Rabenseifner, Gropp, 2005.)
 
-use super::super::combination::{Combination, Results};
-use super::super::reduction::Reduction;
-use super::super::vector::Vector;
+use crate::collective::{Combination, Reduction, Results, Vector};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::nodes::binomial;
+use crate::progress::{Join, Members, binomial};
 use nic_emu::arith::reduction_tree::ReductionTree;
 use std::num::NonZeroU32;
 
@@ -16,13 +12,11 @@ use std::num::NonZeroU32;
 ///
 /// # Errors
 /// Another member's vector is longer; the NIC fails.
-pub async fn reduce_along_tree(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
-    let Combination { reduction, .. } = combination;
-    // SAFETY: the promise of `Combination::new`.
-    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count())? };
-    to_last(members, reduction, &mut value).await?;
+pub async fn reduce_along_tree(members: &impl Members, combination: &Combination) -> MpiResult {
+    let mut value = combination.load(0, combination.count)?;
+    to_last(members, &combination.reduction, &mut value).await?;
     let (rank, last) = (members.rank(), members.size() - 1);
-    match *combination.results {
+    match combination.results {
         Results::Root(root) if root == last => {}
         Results::Root(root) if rank == last => return members.send(root, &value).await,
         Results::Root(root) if rank == root => members.receive(last, &mut value).await?,
@@ -30,8 +24,7 @@ pub async fn reduce_along_tree(members: &impl Members, combination: &Combination
         _ => from_last(members, &mut value).await?,
     }
     if combination.gets_all(rank) {
-        // SAFETY: as above.
-        unsafe { reduction.store(&value, combination.to()) };
+        combination.store(&value, 0);
     }
     Ok(())
 }
@@ -66,8 +59,7 @@ pub async fn from_last(members: &impl Members, value: &mut Vector) -> MpiResult 
     }
     let mut join = Join::new();
     for child in children {
-        // SAFETY: the value lives, unchanged, until the join is complete.
-        join.add(unsafe { members.post_send(member(child), value.as_ptr(), value.len())? });
+        join.send(members, member(child), value)?;
     }
     join.all().await
 }

@@ -5,23 +5,19 @@
 //! The Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on
 //! at once.
 
-use super::super::block::{Agreed, Block};
-use super::super::combination::Operands;
-use super::super::movement::Pattern;
 use super::super::policy;
-use super::super::reduction::Reduction;
-use super::super::side::Side;
 use super::call::{Call, Form};
+use crate::collective::{Agreed, Block, Pattern, Reduction, Side};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::process::Guard;
 use crate::process::monitor::note_algorithm;
-use crate::progress::meeting::{Arrival, arrive, meet, released, waiting_in};
-use crate::progress::released::{take_board, take_result};
+use crate::progress::meeting::{attend, meet};
+use crate::progress::{Arrival, Memory, take_board, take_result};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLAB_BYTES;
-use std::ptr::null_mut;
+use std::ptr::null;
 
 /// Waits until all `members` of the call's communicator are there.
 ///
@@ -30,8 +26,7 @@ use std::ptr::null_mut;
 #[inline]
 pub(super) fn barrier(process: &mut Guard, call: Call, members: u32) -> MpiResult {
     if members > 1 {
-        let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
-        meet(process, call.primitive, call.comm, &arrival, &[])?;
+        meet(process, call.primitive, call.comm, &Arrival::BARRIER, &[])?;
     }
     Ok(())
 }
@@ -50,10 +45,8 @@ pub(super) unsafe fn combine(
     call: Call,
     (members, root): (u32, Option<u32>),
     reduction: &Reduction,
-    operands: &Operands,
-    bytes: usize,
+    (from, to, bytes): (*const u8, *mut u8, usize),
 ) -> MpiResult<bool> {
-    let &Operands { from, to, .. } = operands;
     if call.form != Form::Blocking {
         return Ok(false);
     }
@@ -78,19 +71,16 @@ pub(super) unsafe fn combine(
 
 /// Broadcasts a block that lies together, if the NIC does that in one go; answers whether it is done.
 ///
-/// # Safety
-/// The block must be what a call has found that its member gives or takes.
-///
 /// # Errors
 /// The NIC fails.
 #[inline]
-pub(super) unsafe fn broadcast(
+pub(super) fn broadcast(
     process: &mut Guard,
     Call { primitive, comm, form }: Call,
     block: &Block,
     root: u32,
 ) -> MpiResult<bool> {
-    let Some(place) = block.together() else { return Ok(false) };
+    let Some(memory) = block.together() else { return Ok(false) };
     let communicator = process.communicator(comm)?;
     let (bytes, is_root) = (block.bytes, communicator.rank == root);
     if form != Form::Blocking
@@ -103,14 +93,12 @@ pub(super) unsafe fn broadcast(
     note_algorithm(Collective::bcast, policy::ON_NIC);
     let Agreed { signature: operation, .. } = block.agreed();
     let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes };
-    let what = waiting_in(process.communicator(comm)?, primitive, Some(root), bytes);
-    let data = if is_root { place.cast_const() } else { null_mut() };
-    // SAFETY: the caller's promise; up to a slab nothing is read after this.
-    let waiter = unsafe { arrive(process, primitive, comm, &arrival, data, bytes, !is_root)? };
-    if let Some(waiter) = waiter {
-        let release = released(process, &what, waiter)?;
-        // SAFETY: as above.
-        unsafe { take_result(process, release, 0, place, bytes)? };
+    let data = (if is_root { memory.first().cast_const() } else { null() }, bytes);
+    let waits = (Some(root), bytes, None);
+    // SAFETY: the block is readable; up to a slab nothing is read after this.
+    let release = unsafe { attend(process, (primitive, comm), waits, &arrival, data, !is_root)? };
+    if let Some(release) = release {
+        take_result(process, release, 0, memory)?;
     }
     Ok(true)
 }
@@ -118,13 +106,10 @@ pub(super) unsafe fn broadcast(
 /// Moves blocks through slabs, if they lie one behind the other and that can be done at once; answers whether
 /// it is.
 ///
-/// # Safety
-/// The sides must be what a call has found that it gives and takes.
-///
 /// # Errors
 /// The NIC fails.
 #[inline]
-pub(super) unsafe fn bring(
+pub(super) fn bring(
     process: &mut Guard,
     call: Call,
     pattern: Pattern,
@@ -147,39 +132,38 @@ pub(super) unsafe fn bring(
     }
     let (gives, takes) = (pattern.gives(rank), pattern.takes(rank));
     let has_own = pattern.has_own(rank) && !is_in_place;
-    let row = |side: &Side, matters| if matters { side.row(each) } else { Some((null_mut(), 0)) };
+    let row = |side: &Side, matters| if matters { side.row(each) } else { Some((Memory::NOTHING, 0)) };
     let (Some(from), Some(to)) = (row(given, gives || has_own), row(taken, takes || has_own)) else {
         return Ok(false);
     };
-    let of = |(first, apart): (*mut u8, usize), member: u32| first.wrapping_add(member as usize * apart);
-    if has_own && of(from, rank) != of(to, rank) {
-        // SAFETY: the caller's promise: both have as many bytes.
-        unsafe { std::ptr::copy(of(from, rank), of(to, rank), each) };
+    let of = |(first, apart): (Memory, usize), member: u32| {
+        // SAFETY: the promise of `Side::new`, of every member's block.
+        unsafe { Memory::new(first.first().wrapping_add(member as usize * apart), each) }
+    };
+    if has_own {
+        of(from, rank).copy_to(of(to, rank));
     }
     note_algorithm(pattern.collective(), policy::ON_NIC);
     let (operation, root, is_row) =
         (agreed.signature, pattern.root(), matches!(pattern, Pattern::Scatter(_)));
     let arrival = match is_row {
-        true => Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes },
-        false => Arrival { operation, root, most_bytes: each, ..Arrival::default() },
+        true => Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root, operation, bytes) },
+        false => Arrival::board(root, operation, each),
     };
-    let what = waiting_in(process.communicator(comm)?, primitive, None, bytes);
-    let (data, bytes) = if gives { (from.0, bytes) } else { (null_mut(), if is_row { bytes } else { 0 }) };
-    // SAFETY: as above; up to a slab nothing is read after this.
-    let waiter = unsafe { arrive(process, primitive, comm, &arrival, data, bytes, takes)? };
-    let Some(waiter) = waiter else { return Ok(true) };
-    let release = released(process, &what, waiter)?;
+    let data = match gives {
+        true => (from.0.first().cast_const(), bytes),
+        false => (null(), if is_row { bytes } else { 0 }),
+    };
+    // SAFETY: the blocks are readable; up to a slab nothing is read after this.
+    let release = unsafe { attend(process, (primitive, comm), (None, bytes, None), &arrival, data, takes)? };
+    let Some(release) = release else { return Ok(true) };
     let (skip, gives_all) = (rank as usize * each, pattern.gives_the_same());
-    let place = if gives_all { 0..each } else { skip..skip + each };
-    let givers = (0..size).filter(|member| pattern.goes(*member, rank));
-    // SAFETY: as above: every place has as many bytes as a block.
-    unsafe {
-        match is_row {
-            true => take_result(process, release, skip, to.0, each)?,
-            false => {
-                let pieces = givers.map(|member| (member, place.clone(), of(to, member)));
-                take_board(process, release, if gives_all { each } else { each * size as usize }, pieces)?;
-            }
+    match is_row {
+        true => take_result(process, release, skip, of(to, 0))?,
+        false => {
+            let (start, put_up) = if gives_all { (0, each) } else { (skip, each * size as usize) };
+            let givers = (0..size).filter(|member| pattern.goes(*member, rank));
+            take_board(process, release, put_up, givers.map(|member| (member, start, of(to, member))))?;
         }
     }
     Ok(true)
@@ -203,12 +187,12 @@ unsafe fn on_nic(
     (from, to, bytes): (*const u8, *mut u8, usize),
 ) -> MpiResult {
     let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
-    let arrival = Arrival { kind, operation, root: root.unwrap_or(0), ..Arrival::default() };
-    let what = waiting_in(process.communicator(comm)?, primitive, root, bytes);
+    let arrival = Arrival { kind, ..Arrival::board(root.unwrap_or(0), operation, 0) };
+    let (data, waits) = ((from, bytes), (root, bytes, None));
     // SAFETY: the caller's promise; up to a slab nothing is read after this.
-    let request = unsafe { arrive(process, primitive, comm, &arrival, from, bytes, !to.is_null())? };
-    let Some(request) = request else { return Ok(()) };
-    let release = released(process, &what, request)?;
-    // SAFETY: as above; who waits has a place for the result.
-    unsafe { take_result(process, release, 0, to, bytes) }
+    match unsafe { attend(process, (primitive, comm), waits, &arrival, data, !to.is_null())? } {
+        // SAFETY: as above; who waits has a place for the result.
+        Some(release) => take_result(process, release, 0, unsafe { Memory::new(to, bytes) }),
+        None => Ok(()),
+    }
 }

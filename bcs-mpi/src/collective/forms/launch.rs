@@ -4,9 +4,8 @@ use super::call::{Call, Form};
 use super::persistent::Again;
 use crate::constants::{MPI_REQUEST_NULL, MPI_Request};
 use crate::error::MpiResult;
-use crate::process::Guard;
-use crate::process::steps::drive;
-use crate::progress::party::Joins;
+use crate::process::{Guard, drive};
+use crate::progress::Joins;
 use crate::request::persistent::create;
 
 impl Call {

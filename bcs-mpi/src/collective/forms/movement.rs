@@ -1,18 +1,15 @@
 //! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::algorithm;
-use super::super::block::{Agreed, Block};
-use super::super::buffers::{Buffer, Everyone, Own};
 use super::super::coherence::{check, check_kinds};
 use super::super::futures::{self, broadcast};
 use super::super::inter;
-use super::super::movement::Pattern;
-use super::super::side::Side;
 use super::at_once;
 use super::call::{Call, Form};
+use crate::collective::{Agreed, Block, Buffer, Everyone, Pattern, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::NAMES;
+use crate::object::datatype::buffer::{Elements, NAMES};
 use crate::process::{self, Guard, Process};
 use std::ffi::{c_int, c_void};
 
@@ -39,30 +36,18 @@ pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
 
 /// MPI_Ibcast and its kin.
 ///
-/// # Safety
-/// The buffer must be valid for its elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn bcast(
-    call: Call,
-    buffer: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    root: c_int,
-) -> MpiResult<MPI_Request> {
+pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::bcast(&mut process, call, buffer, count, datatype, root) };
+        return inter::bcast(&mut process, call, buffer, root);
     }
     let root = communicator.member("root", root)?;
     let action = if communicator.rank == root { "sent" } else { "received" };
-    // SAFETY: the caller's promise.
-    let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
-    // SAFETY: as above.
-    if unsafe { at_once::broadcast(&mut process, call, &block, root)? } {
+    let block = buffer.block(&process, &NAMES, action)?;
+    if at_once::broadcast(&mut process, call, &block, root)? {
         return Ok(MPI_REQUEST_NULL);
     }
     call.launch(&mut process, move |party| broadcast(party, block.clone(), root))
@@ -70,24 +55,18 @@ pub unsafe fn bcast(
 
 /// A member's own block, nothing where it is in place, and those of all, if the argument matters; whether it
 /// is in place, and what members have to say alike.
-///
-/// # Safety
-/// As [`rooted`].
-unsafe fn blocks<P: Buffer, Q: Buffer>(
+fn blocks<P: Buffer, Q: Buffer>(
     process: &Process,
-    own: &Own<P>,
+    own: &Elements<P>,
     (all, matters): (&Everyone<Q>, bool),
     (rank, size): (u32, usize),
 ) -> MpiResult<(Side, Side, bool, Agreed)> {
     let is_in_place = matters && own.is_in_place();
-    // SAFETY: the caller's promise.
-    let (side, block) = unsafe {
-        let side = if matters { all.side(process, size)? } else { Side::NOTHING };
-        if matters && !is_in_place {
-            check(&process.datatypes, (&own.alone(), 1), (all, size))?;
-        }
-        (side, if is_in_place { None } else { Some(own.block(process)?) })
-    };
+    let side = if matters { all.side(process, size)? } else { Side::NOTHING };
+    if matters && !is_in_place {
+        check(&process.datatypes, (&own.alone(), 1), (all, size))?;
+    }
+    let block = if is_in_place { None } else { Some(own.block(process, &P::NAMES, P::ACTION)?) };
     let (own, kind) = (block.as_ref().map(Block::agreed), side.kind_of_elements());
     let agreed = all.agreed(own.unwrap_or_else(|| side.agreed(rank)));
     if let Some(own) = own.filter(|_| agreed.differs && kind != (0, 0)) {
@@ -100,29 +79,22 @@ unsafe fn blocks<P: Buffer, Q: Buffer>(
 
 /// MPI_Igather, MPI_Iscatter, their v forms and their kin: which way the blocks go, their buffers say.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
-/// root only.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn rooted<P: Buffer, Q: Buffer>(
+pub fn rooted<P: Buffer, Q: Buffer>(
     call: Call,
-    own: &Own<P>,
+    own: &Elements<P>,
     all: &Everyone<Q>,
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::rooted(&mut process, call, own, all, root) };
+        return inter::rooted(&mut process, call, own, all, root);
     }
     let (root, rank, size) =
         (communicator.member("root", root)?, communicator.rank, communicator.size as usize);
-    // SAFETY: as above.
-    let (own, all, is_in_place, agreed) =
-        unsafe { blocks(&process, own, (all, rank == root), (rank, size))? };
+    let (own, all, is_in_place, agreed) = blocks(&process, own, (all, rank == root), (rank, size))?;
     let (pattern, sides) =
         if Q::SENDS { (Pattern::Scatter(root), (all, own)) } else { (Pattern::Gather(root), (own, all)) };
     bring(&mut process, call, pattern, sides, is_in_place, agreed)
@@ -130,37 +102,29 @@ pub unsafe fn rooted<P: Buffer, Q: Buffer>(
 
 /// MPI_Iallgather, MPI_Iallgatherv and their kin.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn allgather(
+pub fn allgather(
     call: Call,
-    own: &Own<*const c_void>,
+    own: &Elements<*const c_void>,
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::allgather(&mut process, call, own, all) };
+        return inter::allgather(&mut process, call, own, all);
     }
     let (rank, size) = (communicator.rank, communicator.size as usize);
-    // SAFETY: as above.
-    let (own, all, is_in_place, agreed) = unsafe { blocks(&process, own, (all, true), (rank, size))? };
+    let (own, all, is_in_place, agreed) = blocks(&process, own, (all, true), (rank, size))?;
     let own = if is_in_place { Side::same(all.block(rank)) } else { own };
     bring(&mut process, call, Pattern::Allgather, (own, all), is_in_place, agreed)
 }
 
 /// MPI_Ialltoall, MPI_Ialltoallv, MPI_Alltoallw and their kin.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn alltoall(
+pub fn alltoall(
     call: Call,
     send: &Everyone<*const c_void>,
     receive: &Everyone<*mut c_void>,
@@ -168,20 +132,16 @@ pub unsafe fn alltoall(
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::alltoall(&mut process, call, send, receive) };
+        return inter::alltoall(&mut process, call, send, receive);
     }
     let size = communicator.size as usize;
     let is_in_place = send.buffer == MPI_IN_PLACE.cast_const();
-    // SAFETY: as above.
-    let (outgoing, incoming) = unsafe {
-        let incoming = receive.side(&process, size)?;
-        if is_in_place {
-            (incoming.clone(), incoming)
-        } else {
-            check(&process.datatypes, (send, size), (receive, size))?;
-            (send.side(&process, size)?, incoming)
-        }
+    let incoming = receive.side(&process, size)?;
+    let outgoing = if is_in_place {
+        incoming.clone()
+    } else {
+        check(&process.datatypes, (send, size), (receive, size))?;
+        send.side(&process, size)?
     };
     // What goes one way between two members may be of another type than what goes the other way.
     let agreed = if receive.each().is_some() { incoming.agreed(0) } else { Agreed::EACH_ITS_OWN };
@@ -197,8 +157,7 @@ fn bring(
     is_in_place: bool,
     agreed: Agreed,
 ) -> MpiResult<MPI_Request> {
-    // SAFETY: the sides are of this call's arguments.
-    if unsafe { at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? } {
+    if at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? {
         return Ok(MPI_REQUEST_NULL);
     }
     call.launch(process, move |party| futures::bring(party, pattern, sides.clone(), is_in_place, agreed))

@@ -1,53 +1,46 @@
 //! Neighbourhood calls: their arguments, checked and resolved into a block an edge (MPI-5.0, §8.6).
 
 use super::super::algorithm::{AlongEdges, neighbour_exchange};
-use super::super::buffers::{Everyone, Own};
 use super::super::neighbourhood;
-use super::super::side::Side;
 use super::call::{Call, Form};
+use crate::collective::{Everyone, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
+use crate::object::datatype::buffer::{Elements, SEND_NAMES};
 use crate::process::{self, Guard};
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Joins, Party};
 use std::ffi::c_void;
 use std::rc::Rc;
 
 /// MPI_Neighbor_allgather, MPI_Neighbor_allgatherv and their kin: the same block to every destination.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, a communicator without a topology, or the NIC fails.
-pub unsafe fn neighbour_allgather(
+pub fn neighbour_allgather(
     call: Call,
-    own: &Own<*const c_void>,
+    own: &Elements<*const c_void>,
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let neighbours = process.communicator(call.comm)?.neighbours()?;
-    // SAFETY: the caller's promise.
-    let (receive, own) = unsafe { (all.side(&process, neighbours.sources)?, own.block(&process)?) };
-    launch(&mut process, call, AlongEdges { neighbours, send: Side::same(own), receive })
+    let receive = all.side(&process, neighbours.sources)?;
+    let send = Side::same(own.block(&process, &SEND_NAMES, "sent")?);
+    launch(&mut process, call, AlongEdges { neighbours, send, receive })
 }
 
 /// MPI_Neighbor_alltoall, its v and w forms and their kin: a block of its own to every destination.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, a communicator without a topology, or the NIC fails.
-pub unsafe fn neighbour_alltoall(
+pub fn neighbour_alltoall(
     call: Call,
     send: &Everyone<*const c_void>,
     receive: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let neighbours = process.communicator(call.comm)?.neighbours()?;
-    let (from, to) = (neighbours.sources, neighbours.destinations);
-    // SAFETY: the caller's promise.
-    let (receive, send) = unsafe { (receive.side(&process, from)?, send.side(&process, to)?) };
+    let receive = receive.side(&process, neighbours.sources)?;
+    let send = send.side(&process, neighbours.destinations)?;
     launch(&mut process, call, AlongEdges { neighbours, send, receive })
 }
 

@@ -1,37 +1,29 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
-use super::super::buffers::Vectors;
 use super::super::coherence::check_vectors;
-use super::super::combination::{Operands, Results};
 use super::super::futures::combine;
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
-use super::super::reduction::Reduction;
-use super::super::scan::ScanKind;
 use super::at_once;
 use super::call::Call;
+use crate::collective::{Combination, Reduction, Results, ScanKind, Vectors};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::object::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::process::{self, Guard};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// MPI_Reduce and its kin.
-///
-/// # Safety
-/// The vectors must be valid for their elements until the operation is complete; the result's matters at
-/// the root only.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
 // Inlined, so that the form is a constant: the call takes less than a microsecond.
 #[inline(always)]
-pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
+pub fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::reduce(&mut process, call, vectors, root) };
+        return inter::reduce(&mut process, call, vectors, root);
     }
     let (root, rank, size) = (communicator.member("root", root)?, communicator.rank, communicator.size);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
@@ -42,30 +34,26 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
         check_vectors(vectors.send, vectors.receive, bytes)?;
     }
     let receive = if rank == root { vectors.receive } else { std::ptr::null_mut() };
-    let operands = Vectors { receive, ..*vectors }.operands(from);
-    let members = (size, Some(root));
-    // SAFETY: the caller's promise.
-    if unsafe { at_once::combine(&mut process, call, members, &reduction, &operands, bytes)? } {
+    let (operands, members) = ((from.cast(), receive.cast(), bytes), (size, Some(root)));
+    // SAFETY: the promise of `Vectors::new`.
+    if unsafe { at_once::combine(&mut process, call, members, &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    launch(&mut process, call, reduction, operands, Results::Root(root))
+    let vectors = Vectors { receive, ..*vectors };
+    launch(&mut process, call, vectors.combined(reduction, Results::Root(root), (from, vectors.count)))
 }
 
 /// MPI_Allreduce and its kin.
-///
-/// # Safety
-/// The vectors must be valid for their elements until the operation is complete.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
 // Inlined, so that the form is a constant: the call takes less than a microsecond.
 #[inline(always)]
-pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
+pub fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::allreduce(&mut process, call, vectors) };
+        return inter::allreduce(&mut process, call, vectors);
     }
     let size = communicator.size;
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
@@ -73,22 +61,19 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
     reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
     let bytes = reduction.check(&SEND_NAMES, from, vectors.count)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
-    let operands = vectors.operands(from);
-    // SAFETY: the caller's promise.
-    if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, &operands, bytes)? } {
+    let operands = (from.cast(), vectors.receive.cast(), bytes);
+    // SAFETY: the promise of `Vectors::new`.
+    if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    launch(&mut process, call, reduction, operands, Results::All)
+    launch(&mut process, call, vectors.combined(reduction, Results::All, (from, vectors.count)))
 }
 
 /// MPI_Iscan, MPI_Iexscan and their kin.
 ///
-/// # Safety
-/// The vectors must be valid for their elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
+pub fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let rank = process.intracommunicator("comm", call.comm)?.rank;
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
@@ -98,64 +83,45 @@ pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<M
     if kind.gives(rank) {
         check_vectors(vectors.send, vectors.receive, bytes)?;
     }
-    let operands = vectors.operands(from);
-    launch(&mut process, call, reduction, operands, Results::Prefix(kind))
+    launch(&mut process, call, vectors.combined(reduction, Results::Prefix(kind), (from, vectors.count)))
 }
 
 /// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
 ///
 /// # Safety
-/// The operands must be readable for all shares (in place, where the result goes), the result's place
-/// writable for this member's, until the operation is complete; an array of shares must have a number per
-/// member.
+/// An array of shares must be null or have a number per member.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
 pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
-    if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::reduce_scatter(&mut process, call, vectors, shares) };
-    }
-    let (rank, size) = (communicator.rank as usize, communicator.size as usize);
-    let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     // SAFETY: the caller's promise.
-    let (shares, total) = unsafe { shares_of(shares, size)? };
+    let (shares, total) = unsafe { shares_of(shares, communicator.size as usize)? };
+    let own = shares[communicator.rank as usize].len() as i64;
+    if communicator.is_inter() {
+        return inter::reduce_scatter(&mut process, call, vectors, shares, (total, own));
+    }
+    let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = vectors.source();
     reduction.check(&SEND, from, total)?;
-    let bytes = reduction.check(&RECEIVE, vectors.receive, shares[rank].len() as i64)?;
+    let bytes = reduction.check(&RECEIVE, vectors.receive, own)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
-    let operands = Vectors { count: total, ..*vectors }.operands(from);
-    launch(&mut process, call, reduction, operands, Results::Shares(shares))
+    launch(&mut process, call, vectors.combined(reduction, Results::Shares(shares), (from, total)))
 }
 
 /// Starts the combination of all members' operands.
-fn launch(
-    process: &mut Guard,
-    call: Call,
-    reduction: Reduction,
-    operands: Operands,
-    results: Results,
-) -> MpiResult<MPI_Request> {
-    call.launch(process, move |party| combine(party, reduction.clone(), operands.clone(), results.clone()))
+fn launch(process: &mut Guard, call: Call, combination: Combination) -> MpiResult<MPI_Request> {
+    call.launch(process, move |party| combine(party, combination.clone()))
 }
 
-/// MPI_Reduce_local: combines two vectors of this process, `inbuf` on the left.
-///
-/// # Safety
-/// `inbuf` must be readable and `inoutbuf` writable for `count` elements, and they must not overlap.
+/// MPI_Reduce_local: combines two vectors of this process, what would be sent on the left.
 ///
 /// # Errors
 /// Wrong arguments.
-pub unsafe fn reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> MpiResult {
+pub fn reduce_local(vectors: &Vectors) -> MpiResult {
     let mut process = process::enter()?;
+    let &Vectors { send: inbuf, receive: inoutbuf, count, datatype, op } = vectors;
     let reduction = Reduction::new(&process, op, datatype)?;
     reduction.check(&["inbuf", "count", "datatype"], inbuf, count)?;
     let bytes = reduction.check(&["inoutbuf", "count", "datatype"], inoutbuf, count)?;
@@ -163,6 +129,6 @@ pub unsafe fn reduce_local(
         let allowed = "it must be other memory: this call has no MPI_IN_PLACE; copy one operand first";
         return Err(MpiError::argument(MPI_ERR_BUFFER, "inbuf", "the address of 'inoutbuf' too", allowed));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the promise of `Vectors::new`.
     unsafe { reduction.combine_in_memory(&mut process, inbuf.cast(), inoutbuf.cast(), count as usize) }
 }

@@ -7,7 +7,9 @@
 //! group to the other one's root, or back: members of the root's group that are not the root say
 //! MPI_PROC_NULL, and have nothing to do.
 
-mod algorithm;
+mod broadcast;
+mod combine;
+mod exchange;
 mod movement;
 mod reduction;
 mod sides;

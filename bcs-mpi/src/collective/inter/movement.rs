@@ -1,90 +1,68 @@
 //! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved
 //! into blocks (MPI-5.0, §6.3 to §6.8).
 
-use super::super::block::{Agreed, Block};
-use super::super::buffers::{Buffer, Everyone, Own};
 use super::super::forms::Call;
-use super::super::side::Side;
-use super::algorithm::{self, Alike, Ends};
-use super::sides::{Role, refuse_in_place};
+use super::broadcast::broadcast;
+use super::exchange::{Alike, Ends, exchange};
+use super::sides::{Role, Sides, refuse_in_place};
+use crate::collective::{Agreed, Block, Buffer, Everyone, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::NAMES;
+use crate::object::datatype::buffer::{Elements, NAMES};
 use crate::process::{Guard, Process};
 use std::ffi::{c_int, c_void};
 
 /// A member's own block.
-///
-/// # Safety
-/// As [`Block::new`].
-unsafe fn own_block<P: Buffer>(process: &Process, own: &Own<P>) -> MpiResult<Block> {
+fn own_block<P: Buffer>(process: &Process, own: &Elements<P>) -> MpiResult<Block> {
     refuse_in_place(P::NAMES[0], own.buffer.address())?;
-    // SAFETY: the caller's promise.
-    unsafe { own.block(process) }
+    own.block(process, &P::NAMES, P::ACTION)
 }
 
 /// A block for every member of the other group.
-///
-/// # Safety
-/// As [`Side::new`].
-unsafe fn all_blocks<P: Buffer>(process: &Process, all: &Everyone<P>, members: u32) -> MpiResult<Ends> {
+fn all_blocks<P: Buffer>(process: &Process, all: &Everyone<P>, members: u32) -> MpiResult<Ends> {
     refuse_in_place(P::NAMES[0], all.buffer.address())?;
-    // SAFETY: the caller's promise.
-    Ok(Ends { side: unsafe { all.side(process, members as usize)? }, peers: 0..members })
+    Ok(Ends { side: all.side(process, members as usize)?, peers: 0..members })
 }
 
 /// MPI_Bcast and its kin.
 ///
-/// # Safety
-/// The buffer must be valid for its elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn bcast(
+pub fn bcast(
     process: &mut Guard,
     call: Call,
-    buffer: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    buffer: &Elements<*mut c_void>,
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
     let action = match role {
-        Role::Idle => return call.launch(process, algorithm::idle),
+        Role::Idle => return call.launch(process, Sides::idle),
         Role::Root => "sent",
         Role::Of(_) => "received",
     };
-    refuse_in_place(NAMES[0], buffer)?;
-    // SAFETY: the caller's promise.
-    let block = unsafe { Block::new(process, &NAMES, buffer, count, datatype, action)? };
-    call.launch(process, move |sides| algorithm::broadcast(sides, block.clone(), role))
+    refuse_in_place(NAMES[0], buffer.buffer.cast_const())?;
+    let block = buffer.block(process, &NAMES, action)?;
+    call.launch(process, move |sides| broadcast(sides, block.clone(), role))
 }
 
 /// MPI_Gather, MPI_Scatter, their v forms and their kin: which way the blocks go, their buffers say.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
-/// root, `own` in the other group.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn rooted<P: Buffer, Q: Buffer>(
+pub fn rooted<P: Buffer, Q: Buffer>(
     process: &mut Guard,
     call: Call,
-    own: &Own<P>,
+    own: &Elements<P>,
     all: &Everyone<Q>,
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let communicator = process.communicator(call.comm)?;
     let (role, peers) = (Role::of(communicator, root)?, communicator.peer_count);
     let (ends, sends) = match role {
-        Role::Idle => return call.launch(process, algorithm::idle),
-        // SAFETY: the caller's promise.
-        Role::Root => (unsafe { all_blocks(process, all, peers)? }, Q::SENDS),
+        Role::Idle => return call.launch(process, Sides::idle),
+        Role::Root => (all_blocks(process, all, peers)?, Q::SENDS),
         Role::Of(root) => {
-            // SAFETY: as above.
-            let block = unsafe { own_block(process, own)? };
-            (Ends { side: Side::same(block), peers: root..root + 1 }, P::SENDS)
+            (Ends { side: Side::same(own_block(process, own)?), peers: root..root + 1 }, P::SENDS)
         }
     };
     let (bytes, tag) = ends.side.about(0);
@@ -95,41 +73,32 @@ pub unsafe fn rooted<P: Buffer, Q: Buffer>(
 
 /// MPI_Allgather, MPI_Allgatherv and their kin.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn allgather(
+pub fn allgather(
     process: &mut Guard,
     call: Call,
-    own: &Own<*const c_void>,
+    own: &Elements<*const c_void>,
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let peers = process.communicator(call.comm)?.peer_count;
-    // SAFETY: the caller's promise.
-    let (own, incoming) = unsafe { (own_block(process, own)?, all_blocks(process, all, peers)?) };
+    let (own, incoming) = (own_block(process, own)?, all_blocks(process, all, peers)?);
     let outgoing = Ends { side: Side::same(own), peers: 0..peers };
     launch(process, call, Alike::each_way(all), outgoing, incoming)
 }
 
 /// MPI_Alltoall, its v and w forms and their kin.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn alltoall(
+pub fn alltoall(
     process: &mut Guard,
     call: Call,
     send: &Everyone<*const c_void>,
     receive: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let peers = process.communicator(call.comm)?.peer_count;
-    // SAFETY: the caller's promise.
-    let (outgoing, incoming) =
-        unsafe { (all_blocks(process, send, peers)?, all_blocks(process, receive, peers)?) };
+    let (outgoing, incoming) = (all_blocks(process, send, peers)?, all_blocks(process, receive, peers)?);
     launch(process, call, Alike::each_way(receive), outgoing, incoming)
 }
 
@@ -141,5 +110,5 @@ fn launch(
     outgoing: Ends,
     incoming: Ends,
 ) -> MpiResult<MPI_Request> {
-    call.launch(process, move |sides| algorithm::exchange(sides, alike, outgoing.clone(), incoming.clone()))
+    call.launch(process, move |sides| exchange(sides, alike, outgoing.clone(), incoming.clone()))
 }

@@ -1,16 +1,17 @@
 //! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
 
-use super::super::buffers::Vectors;
 use super::super::forms::Call;
-use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
-use super::super::reduction::Reduction;
-use super::algorithm;
-use super::sides::{Role, refuse_in_place};
+use super::super::reduce_scatter::{RECEIVE, SEND};
+use super::combine::{self, combine};
+use super::sides::{Role, Sides, refuse_in_place};
+use crate::collective::{Reduction, Results, Vectors};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::process::Guard;
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::Arc;
 
 fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
     refuse_in_place(names[0], buffer)?;
@@ -19,70 +20,50 @@ fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64
 
 /// MPI_Reduce and its kin.
 ///
-/// # Safety
-/// Vectors must be valid for their elements until the operation is complete: the result's at the root,
-/// the operands in the other group.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn reduce(
-    process: &mut Guard,
-    call: Call,
-    vectors: &Vectors,
-    root: c_int,
-) -> MpiResult<MPI_Request> {
+pub fn reduce(process: &mut Guard, call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
     if role == Role::Idle {
         // No other argument matters.
-        return call.launch(process, algorithm::idle);
+        return call.launch(process, Sides::idle);
     }
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     match role {
         Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?,
         _ => check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?,
     }
-    let operands = vectors.operands(vectors.send);
-    call.launch(process, move |sides| algorithm::reduce(sides, reduction.clone(), operands.clone(), role))
+    let combination = vectors.combined(reduction, Results::All, (vectors.send, vectors.count));
+    call.launch(process, move |sides| combine::reduce(sides, combination.clone(), role))
 }
 
 /// MPI_Allreduce and its kin.
 ///
-/// # Safety
-/// Vectors must be valid for their elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
+pub fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?;
     check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?;
-    let operands = vectors.operands(vectors.send);
-    call.launch(process, move |sides| algorithm::allreduce(sides, reduction.clone(), operands.clone()))
+    let combination = vectors.combined(reduction, Results::All, (vectors.send, vectors.count));
+    call.launch(process, move |sides| combine(sides, combination.clone()))
 }
 
-/// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin; `vectors.count` does not matter.
-///
-/// # Safety
-/// The operands must be readable for all shares, the result's place writable for this member's, until the
-/// operation is complete; an array of shares must have a number per member of the local group.
+/// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin, of so many elements in all and for this
+/// member.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn reduce_scatter(
+pub fn reduce_scatter(
     process: &mut Guard,
     call: Call,
     vectors: &Vectors,
-    shares: &Shares,
+    shares: Arc<[Range<usize>]>,
+    (total, own): (i64, i64),
 ) -> MpiResult<MPI_Request> {
-    let communicator = process.communicator(call.comm)?;
-    let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
-    // SAFETY: the caller's promise.
-    let (shares, total) = unsafe { shares_of(shares, size)? };
     check(&reduction, &SEND, vectors.send, total)?;
-    check(&reduction, &RECEIVE, vectors.receive, shares[rank].len() as i64)?;
-    let operands = Vectors { count: total, ..*vectors }.operands(vectors.send);
-    call.launch(process, move |sides| {
-        algorithm::reduce_scatter(sides, reduction.clone(), operands.clone(), shares.clone())
-    })
+    check(&reduction, &RECEIVE, vectors.receive, own)?;
+    let combination = vectors.combined(reduction, Results::Shares(shares), (vectors.send, total));
+    call.launch(process, move |sides| combine(sides, combination.clone()))
 }

@@ -4,10 +4,10 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Communicator;
 use crate::object::communicators::Communicators;
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
 use nic_emu::both_ways::BothWays;
-use nic_emu::root::{BOTH_WAYS, NO_ROOT, Side};
+use nic_emu::root::{BOTH_WAYS, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
@@ -47,18 +47,16 @@ impl Joins for Sides {
 }
 
 impl Sides {
-    /// Tells the NIC of the operation, so that members of both groups who call what does not fit are
-    /// found: with the operation or the signature of the datatype, and the bytes about which all have to
-    /// say the same.
+    /// What a member of the root's group does that is not the root: it says that another one is, and is done.
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn announce(&self, operation: (u8, u8), bytes: usize) -> MpiResult {
-        self.remote.announce(NO_ROOT, operation, bytes)
+    pub async fn idle(self) -> MpiResult {
+        self.announce_rooted(Role::Idle, (0, 0), 0)
     }
 
-    /// The same of an operation in which each group gives to the other: bytes and tag of a block that this
-    /// one gives to each member there, and of one that each gives to it.
+    /// Tells the NIC of an operation ([`Party::announce`]) in which each group gives to the other: bytes and
+    /// tag of a block that this one gives to each member there, and of one that each gives to it.
     ///
     /// # Errors
     /// The NIC fails.
@@ -69,7 +67,7 @@ impl Sides {
         };
         let both = BothWays { bytes: [first.0 as u64, second.0 as u64], tags: [first.1, second.1] };
         let (signature, bytes) = both.said();
-        self.remote.announce(BOTH_WAYS, signature, bytes as usize)
+        self.remote.announce(&Arrival::board(BOTH_WAYS, signature, bytes as usize))
     }
 
     /// The same of a rooted operation, in which an idle member knows neither.
@@ -82,7 +80,7 @@ impl Sides {
             Role::Idle => self.side.unknown(),
             Role::Of(root) => self.side.other().member(root),
         };
-        self.remote.announce(root, operation, bytes)
+        self.remote.announce(&Arrival::board(root, operation, bytes))
     }
 }
 

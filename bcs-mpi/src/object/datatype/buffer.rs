@@ -179,6 +179,27 @@ pub fn layout_of(
     Ok((of.layout(count), bytes))
 }
 
+/// Elements of a buffer, as a call has them: to be sent (`*const`), or for what is received (`*mut`).
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<P> {
+    pub(crate) buffer: P,
+    pub(crate) count: i64,
+    pub(crate) datatype: MPI_Datatype,
+}
+
+impl<P> Elements<P> {
+    /// So many elements of this type.
+    ///
+    /// # Safety
+    /// Unless it is null, or MPI_IN_PLACE, or does not matter to this process, the address must be readable,
+    /// or writable and used by nobody else, for them until the operation of the call, and every later start
+    /// of it, is over.
+    #[inline(always)]
+    pub const unsafe fn new(buffer: P, count: i64, datatype: MPI_Datatype) -> Self {
+        Self { buffer, count, datatype }
+    }
+}
+
 /// A message to be sent: its bytes, where they are.
 pub struct Outgoing {
     /// The first byte.

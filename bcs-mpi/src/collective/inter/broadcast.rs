@@ -1,12 +1,11 @@
 //! Broadcast: the root sends to rank 0 of the other group, which broadcasts. One step more than a broadcast
 //! in that group.
 
-use super::super::sides::{Role, Sides};
+use super::sides::{Role, Sides};
 use crate::collective::block::Block;
 use crate::collective::futures::broadcast as broadcast_in_group;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Message;
+use crate::progress::{Members, Message};
 
 /// Brings the root's block to all members of the other group.
 ///
@@ -22,14 +21,12 @@ pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
         Role::Idle => Ok(()),
         Role::Root => {
             let wire = block.wire()?;
-            // SAFETY: the wire lives until the send is complete.
-            unsafe { remote.post_send(0, wire.data, wire.bytes)? }.await
+            remote.post_send(0, wire.memory())?.await
         }
         Role::Of(root) => {
             if after.rank == 0 {
                 let landing = block.landing()?;
-                // SAFETY: the landing lives until the receive is complete.
-                unsafe { remote.post_receive(root, landing.data, landing.bytes)? }.exactly().await?;
+                remote.post_receive(root, landing.memory())?.exactly().await?;
                 block.land(&landing);
             }
             broadcast_in_group(after, block, 0).await

@@ -1,14 +1,11 @@
 //! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one
 //! of the other group that takes. One step.
 
-use super::super::sides::{Role, Sides};
-use crate::collective::block::Agreed;
-use crate::collective::buffers::Everyone;
-use crate::collective::side::Side;
+use super::sides::{Role, Sides};
+use crate::collective::{Agreed, Everyone, Side};
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
+use crate::progress::{Arrival, Join, Members, Message};
+use nic_emu::root::NO_ROOT;
 use std::ops::Range;
 
 /// Blocks that go to members of the other group, or come from them.
@@ -61,20 +58,16 @@ pub async fn exchange(sides: Sides, alike: Alike, outgoing: Ends, incoming: Ends
     match alike {
         Alike::Rooted(role, _) => sides.announce_rooted(role, agreed.signature, agreed.bytes)?,
         Alike::EachWay => sides.announce_both_ways(outgoing.side.about(0), incoming.side.about(0))?,
-        Alike::Nothing => sides.announce((0, 0), 0)?,
+        Alike::Nothing => sides.remote.announce(&Arrival::board(NO_ROOT, (0, 0), 0))?,
     }
     let remote = sides.remote;
     let mut join = Join::new();
     let (landings, wires) = (incoming.side.landings()?, outgoing.side.wires()?);
     for (peer, block) in incoming.each(remote.rank, agreed) {
-        let (to, room) = (landings.at(block), incoming.side.bytes(block));
-        // SAFETY: the landings live until the join is complete.
-        join.add(unsafe { remote.post_receive(peer, to, room)? }.exactly());
+        join.add(remote.post_receive(peer, landings.at(block))?.exactly());
     }
     for (peer, block) in outgoing.each(remote.rank, agreed) {
-        let (from, bytes) = (wires.at(block), outgoing.side.bytes(block));
-        // SAFETY: the wires live until the join is complete.
-        join.add(unsafe { remote.post_send(peer, from, bytes)? });
+        join.add(remote.post_send(peer, wires.at(block))?);
     }
     join.all().await?;
     for block in 0..incoming.peers.len() as u32 {
