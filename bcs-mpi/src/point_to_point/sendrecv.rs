@@ -1,5 +1,5 @@
-//! Send and receive in one call (MPI-5.0, §3.10): the receive is posted first, so the two cannot wait for
-//! each other.
+//! Send and receive in one call (MPI-5.0, §3.10). A message that is complete when it is posted goes first;
+//! otherwise the receive is posted first, so the two cannot wait for each other.
 
 use super::receive::{self, conclude};
 use super::send::{self, SendMode};
@@ -71,6 +71,19 @@ impl Halves {
         }
     }
 
+    /// Sends the message, if it goes to somebody; answers the request of a send that is not complete yet.
+    fn send(
+        &self,
+        process: &mut Guard,
+        call: Primitive,
+        comm: MPI_Comm,
+        mode: Mode,
+    ) -> MpiResult<Option<u32>> {
+        let Some((to, peer)) = &self.to else { return Ok(None) };
+        // SAFETY: the promise of `Elements::new`.
+        unsafe { bcs_send(process, call, to, (*peer, comm), self.message.data, self.message.bytes, mode) }
+    }
+
     /// Starts both; then waits for them, or answers the request that completes them. A message that was
     /// packed or set aside is kept with that.
     fn run(
@@ -80,43 +93,27 @@ impl Halves {
         comm: MPI_Comm,
         status: Statuses,
     ) -> MpiResult<MPI_Request> {
-        // A message that is complete when it is posted needs no receive to go on.
+        // A message that is complete when it is posted needs no receive to go on, and its receive may find
+        // what the other rank has sent.
         let sends_first = mode == Mode::Blocking
             && self.message.bytes <= BUFFERED_BYTES / 2
             && process.port.lacks_cell(RingKind::Send).is_none();
-        let (mut receive, mut send) = (None, None);
-        if sends_first && let (Some((to, peer)), Some((envelope, from))) = (&self.to, &self.from) {
-            let (data, bytes) = (self.message.data, self.message.bytes);
-            // SAFETY: the promise of `Elements::new`.
-            send = unsafe { bcs_send(process, call, to, (*peer, comm), data, bytes, Mode::NonBlocking)? };
-            let (from, place) = ((*from, comm), self.buffer.place(self.told));
-            // SAFETY: as above.
-            let received = unsafe { bcs_recv(process, call, envelope, from, place, Mode::Blocking)? };
-            if let Some(nic) = send {
-                bcs_test(process, call, nic)?;
-            }
-            if let Received::Complete(outcome) = received {
-                conclude(process, comm, &outcome, (&self.buffer, self.told), status)?;
-            }
-            return Ok(MPI_REQUEST_NULL);
-        }
+        let mut send = if sends_first { self.send(process, call, comm, Mode::NonBlocking)? } else { None };
+        let mut receive = None;
         if let Some((envelope, peer)) = &self.from {
             let (peer, place) = ((*peer, comm), self.buffer.place(self.told));
+            let mode = if sends_first { Mode::Blocking } else { Mode::NonBlocking };
             // SAFETY: the promise of `Elements::new`, and the request keeps a staged buffer.
-            let posted = unsafe { bcs_recv(process, call, envelope, peer, place, Mode::NonBlocking)? };
-            if let Received::Request(nic) = posted {
-                receive = Some(nic);
-            }
+            receive = Some(unsafe { bcs_recv(process, call, envelope, peer, place, mode)? });
         }
-        if let Some((to, peer)) = &self.to {
-            let (data, bytes) = (self.message.data, self.message.bytes);
-            // SAFETY: as above. Where it blocks, the receive makes progress meanwhile.
-            send = unsafe { bcs_send(process, call, to, (*peer, comm), data, bytes, mode)? };
+        if !sends_first {
+            // Where it blocks, the receive makes progress meanwhile.
+            send = self.send(process, call, comm, mode)?;
         }
         if mode == Mode::NonBlocking {
             let receive = match receive {
-                Some(nic) => State::Receive(nic, self.buffer.staged),
-                None => State::Complete(Finished::well(Status::PROC_NULL)),
+                Some(Received::Request(nic)) => State::Receive(nic, self.buffer.staged),
+                Some(Received::Complete(_)) | None => State::Complete(Finished::well(Status::PROC_NULL)),
             };
             let send = match send {
                 Some(nic) => State::Send(nic, self.message.packed.unwrap_or_default()),
@@ -124,12 +121,17 @@ impl Halves {
             };
             return Ok(process.requests.insert(State::Pair(Box::new(Pair::new(send, receive))), comm));
         }
-        match receive {
+        let outcome = match receive {
+            None => None,
+            Some(Received::Request(nic)) => Some(bcs_test(process, call, nic)?),
+            Some(Received::Complete(outcome)) => Some(outcome),
+        };
+        if let Some(nic) = send {
+            bcs_test(process, call, nic)?;
+        }
+        match outcome {
             None => status.set(0, &Status::PROC_NULL),
-            Some(nic) => {
-                let outcome = bcs_test(process, call, nic)?;
-                conclude(process, comm, &outcome, (&self.buffer, self.told), status)?;
-            }
+            Some(outcome) => conclude(process, comm, &outcome, (&self.buffer, self.told), status)?,
         }
         Ok(MPI_REQUEST_NULL)
     }

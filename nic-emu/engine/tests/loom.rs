@@ -188,7 +188,7 @@ impl Claimed {
     fn claim(&self, place: u32, label: u64) -> bool {
         let before = self.claims.claimed(0);
         self.claims.claim(0, label);
-        if self.token.is_free() && self.is_in_ring(place) {
+        if self.token.looks_free() && self.is_in_ring(place) {
             return true;
         }
         while !self.token.try_take(Holder::rank(1)) {

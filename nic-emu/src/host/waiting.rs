@@ -33,7 +33,7 @@ pub struct WaitPolicy {
     /// Looks at the awaited request alone between two looks at everything.
     pub watches: u32,
     /// Yields after which a rank that waits for a message of one other posts a receive for it.
-    pub claims: u32,
+    pub claim_yields: u32,
     /// Times `watches` for which a rank that has just posted leaves the NIC to others at most, after as many
     /// waits that others' slices ended.
     pub trust: u32,
@@ -45,9 +45,9 @@ impl WaitPolicy {
         let ranks = memory.layout().local_ranks;
         let cores = memory.header().cores.get().max(1);
         if ranks > cores {
-            Self { polls: 0, yields: 2_000, patience: 0, watches: 0, claims: 64, trust: 0 }
+            Self { polls: 0, yields: 2_000, patience: 0, watches: 0, claim_yields: 64, trust: 0 }
         } else {
-            Self { polls: 100, yields: 20_000, patience: 3, watches: 40, claims: 64, trust: 3 }
+            Self { polls: 100, yields: 20_000, patience: 3, watches: 40, claim_yields: 64, trust: 3 }
         }
     }
 
@@ -55,7 +55,7 @@ impl WaitPolicy {
     /// nobody, and it soon asks whether its core is wanted.
     pub(crate) fn for_node_of_several(memory: &NicMemory) -> Self {
         let polls = if Self::for_node(memory).polls == 0 { 0 } else { 20 };
-        Self { polls, yields: 0, patience: 0, watches: 0, claims: 0, trust: 0 }
+        Self { polls, yields: 0, patience: 0, watches: 0, claim_yields: 0, trust: 0 }
     }
 }
 

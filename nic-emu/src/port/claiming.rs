@@ -52,7 +52,7 @@ impl Port {
         if sender as usize >= CLAIMED_SENDERS {
             return Ok(None);
         }
-        let most = if may_poll { self.waiting.polls + self.waiting.claims } else { 0 };
+        let most = if may_poll { self.waiting.polls + self.waiting.claim_yields } else { 0 };
         let mut looks = 0;
         let found = loop {
             match self.first_message(sender)? {
@@ -138,7 +138,7 @@ impl Port {
         let claims = &self.block().claims;
         let before = claims.claimed(sender);
         claims.claim(sender, label);
-        if self.memory.token().is_free() && is_in_ring(&self.memory, sender, place) {
+        if self.memory.token().looks_free() && is_in_ring(&self.memory, sender, place) {
             return Ok(true);
         }
         // Somebody runs a slice, or has done so since.

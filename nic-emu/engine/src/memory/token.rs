@@ -32,16 +32,11 @@ impl Holder {
 pub struct RunToken(AtomicU64);
 
 impl RunToken {
-    /// True when nobody holds it: worth trying. A hint, as it may be gone a moment later.
-    #[inline]
-    pub fn looks_free(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
-    }
-
-    /// True when nobody holds it, and what its last holder wrote is seen: for who has published a claim
+    /// True when nobody holds it, and what its last holder wrote is seen. That it is worth trying is a hint,
+    /// as it may be gone a moment later; a rank that has published a claim relies on the rest
     /// ([`crate::memory::claims`]).
     #[inline]
-    pub fn is_free(&self) -> bool {
+    pub fn looks_free(&self) -> bool {
         self.0.load(Ordering::Acquire) == 0
     }
 
