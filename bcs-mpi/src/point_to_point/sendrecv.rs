@@ -72,6 +72,7 @@ impl Halves {
     }
 
     /// Sends the message, if it goes to somebody; answers the request of a send that is not complete yet.
+    #[inline(always)]
     fn send(
         &self,
         process: &mut Guard,
