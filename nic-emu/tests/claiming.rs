@@ -6,8 +6,9 @@ mod ports;
 use bcs_core::SliceLength;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
+use nic_emu::memory::descriptor::ANY_SOURCE;
 use nic_emu::memory::slab::BUFFERED_BYTES;
-use nic_emu::memory::status::WaitingFor;
+use nic_emu::memory::status::{NOBODY, WaitingFor};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::port::{Outcome, Port, Posted, Send, now_ns};
@@ -203,4 +204,134 @@ fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixe
     let (_memory, mut sender, mut receiver) = ports("500us".parse().unwrap(), DEFAULT_LIMIT_BYTES);
     assert_eq!(post(&mut sender, b"beat", false), Posted::Complete);
     assert_eq!(claim(&mut receiver, 1, &mut [0; 8], false), None);
+}
+
+/// Receives all of a plan in windows: many are begun at once, some for any source and some too long to be
+/// held, and they are completed in another order.
+fn receive_in_windows(port: &mut Port, plan: &[(i32, usize, bool)], seed: u64) {
+    let mut state = seed;
+    let mut first = 0;
+    while first < plan.len() {
+        let window = (1 + next(&mut state) % 24).min(plan.len() - first);
+        let mut buffers: Vec<Vec<u8>> =
+            plan[first..first + window].iter().map(|&(_, bytes, _)| vec![0xaa; bytes + 8]).collect();
+        let mut pending: Vec<(usize, u32)> = Vec::new();
+        for (i, buffer) in buffers.iter_mut().enumerate() {
+            let (tag, bytes, _) = plan[first + i];
+            let source = if next(&mut state).is_multiple_of(30) { ANY_SOURCE } else { 0 };
+            let (envelope, room) = (Envelope { source, ..envelope(tag) }, (buffer.as_mut_ptr(), bytes));
+            let peer = if source == 0 { 0 } else { NOBODY };
+            // SAFETY: the buffers live until their receives are complete.
+            let posted = unsafe { port.begin_receive(&envelope, (peer, 0), 0, room) };
+            pending.push((i, posted.unwrap()));
+            if next(&mut state).is_multiple_of(10) {
+                port.progress().unwrap();
+            }
+        }
+        while !pending.is_empty() {
+            let (i, request) = pending.swap_remove(next(&mut state) % pending.len());
+            let outcome = port.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap();
+            let (tag, bytes, _) = plan[first + i];
+            assert_eq!((outcome.tag, outcome.length.bytes(), outcome.cancelled), (tag, bytes as u64, false));
+            assert!(buffers[i][..bytes] == message(bytes, first + i), "message {}, seed {seed}", first + i);
+            assert!(buffers[i][bytes..] == [0xaa; 8], "nothing is written behind message {}", first + i);
+        }
+        first += window;
+    }
+}
+
+#[test]
+fn receives_that_are_held_take_messages_in_order_while_others_run_slices() {
+    for seed in 0..6 {
+        let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+        let plan = plan(5_000, seed);
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for (i, &(tag, bytes, synchronous)) in plan.iter().enumerate() {
+                    send(&mut sender, tag, &message(bytes, i), synchronous);
+                }
+            });
+            // With an even seed nobody but the two ends runs slices.
+            scope.spawn(|| {
+                let mut state = seed;
+                while seed % 2 == 1 && !ends.load(Ordering::Relaxed) {
+                    run_slices(&memory);
+                    (0..next(&mut state) % 200_000).for_each(|_| std::hint::spin_loop());
+                }
+            });
+            receive_in_windows(&mut receiver, &plan, seed);
+            ends.store(true, Ordering::Relaxed);
+        });
+        run_slices(&memory);
+        assert_eq!(memory.header().slice.matched.get(), plan.len() as u64);
+    }
+}
+
+#[test]
+fn a_receive_that_is_held_is_complete_without_a_slice() {
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    let mut buffers = [[0; 100]; 3];
+    let requests = [(0, 2), (1, 1), (2, 1)].map(|(i, tag)| {
+        let buffer: &mut [u8; 100] = &mut buffers[i];
+        let place = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: the buffers live until their receives are complete.
+        unsafe { receiver.begin_receive(&envelope(tag), (0, 0), 0, place) }.unwrap()
+    });
+    send(&mut sender, 1, &message(100, 1), false);
+    send(&mut sender, 2, &message(24, 2), false);
+    send(&mut sender, 1, b"", false);
+    let lengths = requests.map(|request| {
+        receiver.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap().length.bytes()
+    });
+    assert_eq!(lengths, [24, 100, 0]);
+    assert_eq!((&buffers[0][..24], &buffers[1][..]), (&message(24, 2)[..], &message(100, 1)[..]));
+    assert_eq!(memory.header().slice.descriptors.get(), 0, "no slice has taken anything");
+}
+
+#[test]
+fn receives_that_are_held_come_before_what_is_asked_for_later() {
+    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    let mut held = [0; 8];
+    let hold = |receiver: &mut Port, buffer: &mut [u8; 8]| {
+        // SAFETY: the callers' buffers live until their receives are complete.
+        unsafe { receiver.begin_receive(&envelope(1), (0, 0), 0, (buffer.as_mut_ptr(), 8)).unwrap() }
+    };
+    let finish = |receiver: &mut Port, request| {
+        receiver.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap()
+    };
+    // A probe finds the second message, not the first.
+    let request = hold(&mut receiver, &mut held);
+    send(&mut sender, 1, b"first", false);
+    send(&mut sender, 1, b"second", false);
+    let probed = std::iter::repeat_with(|| receiver.probe(&envelope(1)).unwrap()).take(10).flatten().next();
+    assert_eq!(probed.map(|outcome| outcome.length.bytes()), Some(6));
+    assert_eq!(finish(&mut receiver, request).length.bytes(), 5);
+    assert_eq!(&held[..5], b"first");
+    let mut later = [0; 8];
+    receive(&mut receiver, 1, &mut later);
+    assert_eq!(&later[..6], b"second");
+    // A receive for any source takes the second message.
+    let request = hold(&mut receiver, &mut held);
+    let any = Envelope { source: ANY_SOURCE, ..envelope(1) };
+    // SAFETY: the buffer lives until the receive is complete.
+    let younger = unsafe { receiver.post_receive(&any, later.as_mut_ptr(), 8) }.unwrap();
+    send(&mut sender, 1, b"1st", false);
+    send(&mut sender, 1, b"2nd", false);
+    finish(&mut receiver, younger);
+    finish(&mut receiver, request);
+    assert_eq!((&held[..3], &later[..3]), (&b"1st"[..], &b"2nd"[..]));
+    // What is too long for its receive is told as such.
+    let request = hold(&mut receiver, &mut held);
+    send(&mut sender, 1, &message(100, 7), false);
+    assert_eq!(finish(&mut receiver, request).length.bytes(), 100);
+    assert_eq!(held, message(8, 7)[..]);
+    // One that is cancelled takes nothing.
+    let request = hold(&mut receiver, &mut held);
+    receiver.cancel(request).unwrap();
+    receiver.await_decision(request, 0).unwrap();
+    assert!(finish(&mut receiver, request).cancelled);
+    send(&mut sender, 1, b"after", false);
+    receive(&mut receiver, 1, &mut later);
+    assert_eq!(&later[..5], b"after");
 }

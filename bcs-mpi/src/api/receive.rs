@@ -51,10 +51,12 @@ pub unsafe fn bcs_recv(
     let whose = (peer_in_job, comm.0 as u64);
     let what = || WaitingFor { bytes: bytes as u64, ..waiting_for_message(call, envelope, peer_in_job) };
     process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
-    // SAFETY: the caller's promise.
-    let request = unsafe { process.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
     if mode == Mode::NonBlocking {
+        // SAFETY: the caller's promise.
+        let request = unsafe { process.port.begin_receive(envelope, whose, told, (data, bytes))? };
         return Ok(Received::Request(request));
     }
+    // SAFETY: the caller's promise.
+    let request = unsafe { process.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
     Ok(Received::Complete(bcs_test(process, call, request)?))
 }

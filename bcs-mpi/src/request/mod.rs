@@ -212,6 +212,7 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
         return Ok(());
     }
     if let Some(nic) = process.plain(freed) {
+        process.port.post_held()?;
         process.port.requests_mut().drop_name(nic);
         // Of a receive, too, only the end matters.
         process.abandon(State::Send(nic, Box::default()), MPI_COMM_NULL);

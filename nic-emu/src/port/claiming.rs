@@ -12,20 +12,54 @@ use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::descriptor::{
-    ANY_SOURCE, Check, Length, NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_send,
+    ANY_SOURCE, Check, INLINE_BYTES, Length, NO_REQUEST, PAYLOAD, Payload, PointToPoint, SendDescriptor,
+    is_buffered_inline, is_send,
 };
 use crate::memory::doorbell::{Heads, RingKind};
-use crate::memory::ring::Ring;
+use crate::memory::ring::{Ring, Words};
 use crate::memory::{NicMemory, SEND_RING};
 use crate::port::Outcome;
 
 /// A message in a sender's ring.
-struct Found {
+pub(super) struct Found {
     sender: u32,
     /// Its place in the ring, as doorbells count.
     place: u32,
     label: u64,
-    send: SendDescriptor,
+    /// Its descriptor.
+    pub(super) words: Words,
+}
+
+impl Found {
+    /// What a receive is compared with.
+    #[inline]
+    pub(super) fn envelope(&self) -> Envelope {
+        Envelope::of_words(self.words[0], self.words[1])
+    }
+
+    /// The first of its slabs, if it is there that its bytes are.
+    #[inline(never)]
+    pub(super) fn slab(&self) -> Option<u32> {
+        match PointToPoint::decode(&self.words) {
+            Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(first), .. })) => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Whether nobody waits for the end of this send, no call is compared, and the bytes are in NIC memory.
+    #[inline]
+    fn is_for_taking(&self) -> bool {
+        is_buffered_inline(&self.words) || self.is_in_slabs()
+    }
+
+    #[inline(never)]
+    fn is_in_slabs(&self) -> bool {
+        let Some(PointToPoint::Send(send)) = PointToPoint::decode(&self.words) else { return false };
+        matches!(send.payload, Payload::Slab(_))
+            && !send.synchronous
+            && send.request == NO_REQUEST
+            && send.check == Check::NONE
+    }
 }
 
 impl Port {
@@ -66,38 +100,32 @@ impl Port {
             }
             looks += 1;
         };
-        let SendDescriptor { context, source, tag, bytes, .. } = found.send;
-        if !envelope.takes(&Envelope { context, source, tag })
-            || bytes > room as u64
-            || !is_for_taking(&found.send)
-            || !self.is_first_in_order()
-            || !self.claim(&found)?
-        {
+        let (message, length) = (found.envelope(), Length::from_word(found.words[2]));
+        let bytes = length.bytes();
+        if !envelope.takes(&message) || bytes > room as u64 || !self.claim(&found)? {
             return Ok(None);
         }
-        let length = Length::new(bytes, found.send.signature);
-        match found.send.payload {
-            // SAFETY: the message is no longer than the room, which the caller vouches for; what is inline is
-            // no longer than the payload, which was looked at.
-            Payload::Inline(inline) => unsafe { copy_small(inline.as_ptr(), data, bytes as usize) },
-            Payload::Slab(first) => {
-                let mut copied = 0;
-                // SAFETY: as above.
-                while !unsafe { self.copy_run(sender, first, bytes, Some((data, bytes)), &mut copied)? } {
-                    rustix::thread::sched_yield();
-                    if self.memory.header().abort.is_said() {
-                        return Err(PortError::Aborted);
-                    }
+        if is_buffered_inline(&found.words) {
+            let inline = &found.words[PAYLOAD..];
+            // SAFETY: the message is no longer than the room, which the caller vouches for, nor than what is
+            // inline.
+            unsafe { copy_small(inline.as_ptr().cast(), data, (bytes as usize).min(INLINE_BYTES)) };
+        } else if let Some(first) = found.slab() {
+            let mut copied = 0;
+            // SAFETY: as above.
+            while !unsafe { self.copy_run(sender, first, bytes, Some((data, bytes)), &mut copied)? } {
+                rustix::thread::sched_yield();
+                if self.memory.header().abort.is_said() {
+                    return Err(PortError::Aborted);
                 }
             }
-            Payload::Memory(_) | Payload::Pooled(_) => return Ok(None),
         }
-        Ok(Some(Outcome { source, tag, length, cancelled: false }))
+        Ok(Some(Outcome { source: message.source, tag: message.tag, length, cancelled: false }))
     }
 
     /// The first message of a rank for this one that nobody has taken.
     #[inline]
-    fn first_message(&mut self, sender: u32) -> Result<Option<Found>, PortError> {
+    pub(super) fn first_message(&mut self, sender: u32) -> Result<Option<Found>, PortError> {
         let taken = self.memory.taken()[sender as usize].read().get(RingKind::Send);
         let (block, own) = (self.memory.rank(sender)?, self.memory.job_rank(self.local_index));
         let claimed = self.block().claims.claimed(sender);
@@ -115,8 +143,7 @@ impl Port {
             }
             let words = cell.read();
             if label > claimed && is_send(&words) && words[3] as u32 == own {
-                let Some(PointToPoint::Send(send)) = PointToPoint::decode(&words) else { return Ok(None) };
-                return Ok(Some(Found { sender, place, label, send }));
+                return Ok(Some(Found { sender, place, label, words }));
             }
             *seen = Heads::after(place);
         }
@@ -126,15 +153,18 @@ impl Port {
     /// Whether no receive of this rank is under way, and no message waits for one. Asked after the message
     /// was found: what was taken out of the ring before it waits, or has been received.
     #[inline]
-    fn is_first_in_order(&self) -> bool {
+    pub(super) fn is_first_in_order(&self) -> bool {
         let taken = self.memory.taken()[self.local_index as usize].read();
         self.heads.ahead_of(taken, RingKind::Receive) == 0 && self.block().queues.are_empty()
     }
 
-    /// Claims a message. False when a slice has taken it.
+    /// Claims a message. False when a slice has taken it, or is to take it.
     #[inline]
-    fn claim(&self, found: &Found) -> Result<bool, PortError> {
+    pub(super) fn claim(&self, found: &Found) -> Result<bool, PortError> {
         let Found { sender, place, label, .. } = *found;
+        if !found.is_for_taking() || !self.is_first_in_order() {
+            return Ok(false);
+        }
         let claims = &self.block().claims;
         let before = claims.claimed(sender);
         claims.claim(sender, label);
@@ -150,17 +180,6 @@ impl Port {
             holds
         })
     }
-}
-
-/// Whether nobody waits for the end of this send, no call is compared, and the bytes are in NIC memory.
-#[inline]
-fn is_for_taking(send: &SendDescriptor) -> bool {
-    let is_buffered = match send.payload {
-        Payload::Inline(inline) => send.bytes as usize <= inline.len(),
-        Payload::Slab(_) => true,
-        Payload::Memory(_) | Payload::Pooled(_) => false,
-    };
-    is_buffered && !send.synchronous && send.request == NO_REQUEST && send.check == Check::NONE
 }
 
 /// Whether no slice has taken the entry at this place of a send ring, whose label was seen.

@@ -186,12 +186,13 @@ impl Port {
         }))
     }
 
-    /// Runs a slice, and then looks at the NIC's queues as the processor. While a receive that was posted
+    /// Posts what is held, runs a slice, and then looks at the NIC's queues as the processor. While a receive that was posted
     /// before is in its ring, which no slice has taken, nothing is found: that receive comes first.
     fn look_for(
         &mut self,
         look: impl FnOnce(&NicMemory) -> Result<Option<Message>, Corrupt>,
     ) -> Result<Option<Outcome>, PortError> {
+        self.post_held()?;
         self.lend()?;
         let (heads, local_index) = (self.heads, self.local_index as usize);
         let found = self.as_processor(|memory| {

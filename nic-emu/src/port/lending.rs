@@ -36,6 +36,10 @@ impl Port {
     /// done.
     #[inline]
     pub fn progress(&mut self) -> Result<bool, PortError> {
+        if self.holds() && self.claim_held()? {
+            return Ok(true);
+        }
+        self.post_held()?;
         let moved = self.move_bytes()?;
         self.keep_when_waiting()?;
         Ok(self.lend()? || moved)
@@ -138,7 +142,7 @@ impl Port {
     #[inline]
     pub fn begin_wait(&mut self, request: Option<u32>) -> Waiting {
         self.set_activity(Activity::Polling);
-        self.has_run = false;
+        self.has_run = None;
         Waiting {
             policy: self.waiting,
             polls: 0,
@@ -205,6 +209,11 @@ impl Port {
         waiting: &mut Waiting,
         what: impl FnOnce(&Port) -> WaitingFor,
     ) -> Result<Stepped, PortError> {
+        if self.holds()
+            && let Some(stepped) = self.step_held(waiting)?
+        {
+            return Ok(stepped);
+        }
         if self.progress_in(waiting)? {
             waiting.restart();
             return Ok(Stepped::Something);
@@ -272,6 +281,7 @@ impl Port {
         let moved = self.move_bytes()?;
         if waiting.looks == 0 {
             waiting.looks = 1;
+            self.has_run.get_or_insert(false);
             let sends = self.heads.ahead_of(self.offered, RingKind::Send);
             self.offered = self.heads;
             if sends > STREAM && self.waiting.patience > 0 && self.pacing.starts_on_work() {
@@ -283,7 +293,7 @@ impl Port {
             }
             let lent = self.processor().lend_after_posting(self.clock);
             let lent = self.lent(lent)?;
-            self.has_run |= lent;
+            *self.has_run.get_or_insert(false) |= lent;
             waiting.unscheduled = !lent;
             return Ok(lent || moved);
         }
@@ -306,7 +316,7 @@ impl Port {
             waiting.looks = 1;
         }
         let lent = self.lend()?;
-        self.has_run |= lent;
+        *self.has_run.get_or_insert(false) |= lent;
         Ok(lent || moved)
     }
 
@@ -323,7 +333,11 @@ impl Port {
     #[inline]
     pub fn end_wait(&mut self) {
         self.set_activity(Activity::Computing);
-        self.served = if self.has_run { 0 } else { (self.served + 1).min(self.waiting.trust) };
+        match self.has_run {
+            Some(true) => self.served = 0,
+            Some(false) => self.served = (self.served + 1).min(self.waiting.trust),
+            None => {}
+        }
     }
 
     /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may
@@ -402,7 +416,7 @@ pub struct Waiting {
     /// Yields so far, those included that were to be something longer.
     yields: u32,
     /// What is waited for, if it is one request; [`SOME_REQUESTS`]; or else [`NO_REQUEST`].
-    request: u32,
+    pub(super) request: u32,
     /// The number of the wait, once others have been told of it.
     told: Option<u32>,
     /// What this rank has posted may still be in its rings.
@@ -419,6 +433,12 @@ impl Waiting {
     #[inline]
     fn is_about_to_yield(&self) -> bool {
         self.polls >= self.policy.polls
+    }
+
+    /// Whether a message that has not come by now is better left to a slice.
+    #[inline]
+    pub(super) fn has_claimed_long(&self) -> bool {
+        self.is_about_to_yield() && self.yields >= self.policy.claim_yields
     }
 
     /// Whether the next pause may be a sleep.

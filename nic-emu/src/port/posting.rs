@@ -224,17 +224,9 @@ impl Port {
         signature: u16,
         (buffer, capacity): (*mut u8, usize),
     ) -> Result<u32, PortError> {
+        self.post_held()?;
         self.reserve(RingKind::Receive)?;
-        let about = About {
-            context: envelope.context,
-            peer: envelope.source,
-            peer_in_job,
-            tag: envelope.tag,
-            bytes: capacity as u64,
-            address: buffer as u64,
-            owner,
-            signature,
-        };
+        let about = about_receive(envelope, (peer_in_job, owner), signature, (buffer, capacity));
         let request = self.arm(Purpose::Receive, about)?;
         let descriptor = ReceiveDescriptor {
             context: envelope.context,
@@ -310,6 +302,7 @@ impl Port {
     /// [`Self::await_decision`].
     pub fn cancel(&mut self, request: u32) -> Result<(), PortError> {
         let Some((ring, destination)) = self.way_of(request) else { return Ok(()) };
+        self.post_held()?;
         self.reserve(ring)?;
         self.post(ring, &PointToPoint::Cancel { request, destination }.encode())
     }
@@ -436,6 +429,19 @@ impl Port {
         self.doorbell().publish(self.heads);
         Ok(())
     }
+}
+
+/// What is known of a receive.
+#[inline(always)]
+pub(super) fn about_receive(
+    envelope: &Envelope,
+    (peer_in_job, owner): (u32, u64),
+    signature: u16,
+    (buffer, capacity): (*mut u8, usize),
+) -> About {
+    let Envelope { context, source: peer, tag } = *envelope;
+    let (bytes, address) = (capacity as u64, buffer as u64);
+    About { context, peer, peer_in_job, tag, bytes, address, owner, signature }
 }
 
 /// A message that rides in a descriptor, as words. Eight bytes, the commonest length by far, do not go

@@ -3,6 +3,7 @@
 use super::ahead::Ahead;
 use super::draining::Draining;
 use super::error::PortError;
+use super::holding::Held;
 use super::keeper::Keeping;
 use super::lane_pace::LanePace;
 use super::own_transfer::OwnTransfer;
@@ -53,6 +54,8 @@ pub struct Port {
     pub(super) sent: u64,
     /// By local rank: how far this rank has looked in its send ring, as doorbells count.
     pub(super) seen: Vec<u32>,
+    /// Receives that are held, the oldest first.
+    pub(super) held: Vec<Held>,
     pub(super) keeping: Keeping,
     pub(super) edges: EdgeAllocator,
     /// Long messages along edges so far.
@@ -68,8 +71,9 @@ pub struct Port {
     pub(super) stores: Stores,
     pub(super) channel: channel::Policy,
     pub(super) waiting: WaitPolicy,
-    /// This rank has run a slice in the wait that is under way, or the last one.
-    pub(super) has_run: bool,
+    /// Whether this rank has run a slice in the wait that is under way, or the last one; none where it has not
+    /// looked for one to run.
+    pub(super) has_run: Option<bool>,
     /// Waits in a row in which it has not: the slices of others ended them. No more than
     /// [`WaitPolicy::trust`].
     pub(super) served: u32,
@@ -124,6 +128,7 @@ impl Port {
             ahead: Ahead::default(),
             sent: last_label(block, heads),
             seen: memory.taken().iter().map(|taken| taken.peek().get(RingKind::Send)).collect(),
+            held: Vec::new(),
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
             long_blocks: 0,
@@ -137,7 +142,7 @@ impl Port {
             stores: Stores::default(),
             channel: channel::Policy::for_node(&memory),
             waiting: WaitPolicy::for_node(&memory),
-            has_run: false,
+            has_run: None,
             served: 0,
             pacing: Pacing::of(&memory),
             is_hasty: !Pacing::of(&memory).starts_on_work(),

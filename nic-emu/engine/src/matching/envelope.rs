@@ -21,7 +21,7 @@ pub struct Envelope {
 impl Envelope {
     /// The envelope in a descriptor's first two words.
     #[inline]
-    pub(crate) fn of_words(first: u64, second: u64) -> Self {
+    pub fn of_words(first: u64, second: u64) -> Self {
         Self { context: (first >> 32) as u32, source: second as u32, tag: (second >> 32) as i32 }
     }
 

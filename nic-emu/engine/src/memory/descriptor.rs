@@ -45,7 +45,7 @@ impl Length {
 
     /// What [`Self::word`] answered.
     #[inline(always)]
-    pub(crate) const fn from_word(word: u64) -> Self {
+    pub const fn from_word(word: u64) -> Self {
         Self(word)
     }
 
@@ -190,6 +190,9 @@ const fn signature_of(words: &[u64; CELL_WORDS]) -> u16 {
         _ => 0,
     }
 }
+
+/// The first word of a payload that rides in a send descriptor.
+pub const PAYLOAD: usize = 4;
 
 /// A send descriptor: posted to the Buffer Sender, delivered by it to the destination's Buffer Receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -385,7 +388,7 @@ pub(crate) const fn is_of_same_collective(a: &[u64; CELL_WORDS], b: &[u64; CELL_
 /// True for a send whose bytes ride in it and whose sender waits for nothing: matching it is all there is to
 /// do.
 #[inline]
-pub(crate) const fn is_buffered_inline(words: &[u64; CELL_WORDS]) -> bool {
+pub const fn is_buffered_inline(words: &[u64; CELL_WORDS]) -> bool {
     words[0] as u32 == SEND as u32 | (INLINE as u32) << 16 && high(words[3]) == NO_REQUEST
 }
 

@@ -195,7 +195,7 @@ impl RequestSlot {
     /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's
     /// words: the shortest way that a message can take.
     #[inline]
-    pub(crate) fn complete_inline(&self, send: &[u64; 8]) {
+    pub fn complete_inline(&self, send: &[u64; 8]) {
         self.envelope.store(send[1], Ordering::Relaxed);
         self.length.store(send[2], Ordering::Relaxed);
         self.payload[0].store(send[4], Ordering::Relaxed);

@@ -1,0 +1,166 @@
+//! Holding: a rank keeps the receives that it has begun to itself for a while, because it may claim their
+//! messages (`claiming`). One whose message it does not find soon it posts, with all others.
+//!
+//! Invariant: receives that are held are younger than all that are posted. So whatever else is posted in the
+//! ring of receives, or asks which message a receive would take, posts first what is held.
+
+use super::error::PortError;
+use super::lending::{SOME_REQUESTS, Stepped, Waiting};
+use super::posting::about_receive;
+use super::rank_port::Port;
+use crate::matching::Envelope;
+use crate::memory::RECEIVE_RING;
+use crate::memory::claims::CLAIMED_SENDERS;
+use crate::memory::descriptor::{ANY_SOURCE, Check, ReceiveDescriptor, is_buffered_inline};
+use crate::memory::doorbell::RingKind;
+use crate::memory::request::Delivery;
+use crate::memory::slab::BUFFERED_BYTES;
+use crate::port::outstanding::Purpose;
+use crate::threads::completer::Completer;
+
+/// Receives that are held at most: each look for a message passes over all of them.
+const MOST_HELD: usize = 16;
+
+const _: () = assert!(MOST_HELD <= RECEIVE_RING);
+
+/// A receive that its rank has begun, and not posted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    request: u32,
+    /// Local index of the source.
+    sender: u32,
+    envelope: Envelope,
+}
+
+impl Port {
+    /// Begins a receive as [`Self::post_receive_of`] does, without a check: its rank holds it, if it may find
+    /// its message itself. Longer ones are posted, because their messages may begin to move while the rank
+    /// computes.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// The rank has no request left, or the NIC fails.
+    #[inline]
+    pub unsafe fn begin_receive(
+        &mut self,
+        envelope: &Envelope,
+        peer: (u32, u64),
+        signature: u16,
+        place: (*mut u8, usize),
+    ) -> Result<u32, PortError> {
+        let Some(sender) = self.sender_to_hold(envelope, peer.0, place.1)? else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.post_receive_of(envelope, Check::NONE, peer, signature, place) };
+        };
+        let request = self.arm(Purpose::Receive, about_receive(envelope, peer, signature, place))?;
+        self.held.push(Held { request, sender, envelope: *envelope });
+        Ok(request)
+    }
+
+    /// The local index of the source of a receive that is to be held; none for one that is to be posted.
+    #[inline]
+    fn sender_to_hold(
+        &self,
+        envelope: &Envelope,
+        peer_in_job: u32,
+        capacity: usize,
+    ) -> Result<Option<u32>, PortError> {
+        if !self.pacing.lets_ranks_claim()
+            || capacity > BUFFERED_BYTES
+            || envelope.source == ANY_SOURCE
+            || self.held.len() == MOST_HELD
+            || !self.is_first_in_order()
+        {
+            return Ok(None);
+        }
+        let sender = self.memory.local_index(peer_in_job)?;
+        Ok(sender.filter(|&sender| (sender as usize) < CLAIMED_SENDERS))
+    }
+
+    /// Whether receives are held.
+    #[inline]
+    pub fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Posts all receives that are held, in their order.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    #[inline]
+    pub fn post_held(&mut self) -> Result<(), PortError> {
+        if self.held.is_empty() { Ok(()) } else { self.post_all_held() }
+    }
+
+    #[inline(never)]
+    fn post_all_held(&mut self) -> Result<(), PortError> {
+        for at in 0..self.held.len() {
+            let Held { request, envelope, .. } = self.held[at];
+            let (address, capacity) = self.outstanding.place(request).unwrap_or_default();
+            let Envelope { context, source, tag } = envelope;
+            let descriptor =
+                ReceiveDescriptor { context, source, tag, capacity, check: Check::NONE, request, address };
+            // There is a cell: nothing was in the ring when the first one was held, or is posted there before.
+            self.post(RingKind::Receive, &descriptor.encode())?;
+        }
+        self.held.clear();
+        Ok(())
+    }
+
+    /// One step of a wait while receives are held: claims their messages. None once they have been posted,
+    /// because no message of theirs comes soon, or none that can be claimed, or something else is waited for.
+    #[inline(never)]
+    pub(super) fn step_held(&mut self, waiting: &mut Waiting) -> Result<Option<Stepped>, PortError> {
+        if self.claim_held()? {
+            waiting.restart();
+            return Ok(Some(Stepped::Something));
+        }
+        let is_awaited =
+            waiting.request == SOME_REQUESTS || self.held.iter().any(|held| held.request == waiting.request);
+        if !is_awaited || waiting.has_claimed_long() || !self.is_first_in_order() {
+            self.post_held()?;
+            return Ok(None);
+        }
+        self.ahead.fetch_line();
+        let moved = self.move_bytes()?;
+        Ok((!self.held.is_empty()).then_some(if moved { Stepped::Something } else { Stepped::Nothing }))
+    }
+
+    /// Claims messages of receives that are held, as far as they have come; true if there were some. Posts
+    /// all when there is a message that cannot be claimed.
+    pub(super) fn claim_held(&mut self) -> Result<bool, PortError> {
+        let (mut at, mut some) = (0, false);
+        while let Some(&Held { sender, .. }) = self.held.get(at) {
+            // Each source once: at its oldest receive.
+            let is_oldest = self.held[..at].iter().all(|older| older.sender != sender);
+            if !is_oldest || !self.claim_of(sender, &mut some)? {
+                at += 1;
+            }
+        }
+        Ok(some)
+    }
+
+    /// Claims the first message of a sender. False if there is none, or else its receive is held no more.
+    #[inline]
+    fn claim_of(&mut self, sender: u32, some: &mut bool) -> Result<bool, PortError> {
+        let Some(found) = self.first_message(sender)? else { return Ok(false) };
+        let message = found.envelope();
+        let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
+        let claimed = match self.held.iter().position(takes) {
+            Some(at) if self.claim(&found)? => at,
+            _ => return self.post_held().map(|()| true),
+        };
+        let request = self.held.remove(claimed).request;
+        if is_buffered_inline(&found.words) {
+            self.slot(request)?.complete_inline(&found.words);
+        } else if let Some(slab) = found.slab() {
+            let status = (message.source, message.tag, found.words[2]);
+            let (to, delivery) = ((self.local_index, request), Delivery::InSlab { owner: sender, slab });
+            Completer::new(&self.memory, self.pacing).complete(to, status, &delivery)?;
+        }
+        *some = true;
+        Ok(true)
+    }
+}
