@@ -6,7 +6,7 @@ use crate::reference::reduced;
 use crate::rules::{Log, Message, Receive, signature};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
-use nic_emu::memory::status::{Activity, Phase, RankStatus, Room, WaitingFor};
+use nic_emu::memory::status::{Activity, NOBODY, Phase, RankStatus, Room, WaitingFor};
 use nic_emu::port::board::Board;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
 
@@ -273,8 +273,9 @@ impl RankRun {
         let mut buffer = vec![0xaa; capacity];
         let receive = log.add_receive(Receive::new(context, self.rank, from, tag, capacity));
         let envelope = envelope(context, from, tag);
+        let (peer, place) = ((from.map_or(NOBODY, |rank| rank as u32), 0), (buffer.as_mut_ptr(), capacity));
         // SAFETY: the buffer stays where it is, and nobody else uses it, until the request is complete.
-        let request = unsafe { self.port.post_receive(&envelope, buffer.as_mut_ptr(), capacity) }.unwrap();
+        let request = unsafe { self.port.begin_receive(&envelope, peer, 0, place) }.unwrap();
         self.live.push(Live { what: What::Receive(receive), request, buffer, cancelled: false });
     }
 
