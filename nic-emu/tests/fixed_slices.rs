@@ -1,8 +1,10 @@
 //! Fixed slices: what is posted between two beats moves in the slice of the second, and its ranks resume at
 //! the third (paper, §3.1), whether or not the NIC rested before.
 
+use bcs_core::{LocalRank, Rank};
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Port, Send};
@@ -33,8 +35,8 @@ impl Job {
         memory.header().slice_period_ns.set(PERIOD);
         let memory = Arc::new(memory);
         let port = |rank| {
-            memory.rank(rank).unwrap().status.set_job_rank(rank);
-            Port::open(memory.clone(), rank).unwrap().with_clock(clock)
+            memory.rank(LocalRank(rank)).unwrap().status.set_job_rank(Rank(rank));
+            Port::open(memory.clone(), LocalRank(rank)).unwrap().with_clock(clock)
         };
         Self { ports: [port(0), port(1)], memory: memory.clone() }
     }
@@ -50,10 +52,16 @@ impl Job {
     }
 
     /// Posts a message of 8 bytes at this moment; answers the receive's request.
-    fn post_at(&mut self, now: u64, buffer: &mut [u8; 8]) -> u32 {
+    fn post_at(&mut self, now: u64, buffer: &mut [u8; 8]) -> RequestId {
         CLOCK.set(now);
-        let send =
-            Send { context: CONTEXT, source: 0, tag: 5, destination: 1, synchronous: false, signature: 0 };
+        let send = Send {
+            context: CONTEXT,
+            source: 0,
+            tag: 5,
+            destination: Rank(1),
+            synchronous: false,
+            signature: 0,
+        };
         let envelope = Envelope { context: CONTEXT, source: 0, tag: 5 };
         // SAFETY: the tests keep the buffer until the request is complete, and the payload is copied at once.
         unsafe {

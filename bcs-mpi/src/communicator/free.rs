@@ -16,6 +16,7 @@ use crate::process::exit::end_if_unheard;
 use crate::process::{self, Guard, Process, with};
 use crate::progress::Arrival;
 use crate::progress::meeting::{collective_of, post, waiting_in};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::{self, ERRORS_ARE_FATAL};
 use std::future::poll_fn;
@@ -99,7 +100,7 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
     let arrival = Arrival { operation, ..Arrival::BARRIER };
     let collective = collective_of(communicator, Primitive::CommFree, &arrival);
     // SAFETY: nothing is contributed.
-    match unsafe { post(process, &collective, 0, std::ptr::null(), 0, false) } {
+    match unsafe { post(process, &collective, Rank::NOBODY, std::ptr::null(), 0, false) } {
         Ok(waiter) => {
             debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");
             Ok(())

@@ -23,6 +23,7 @@ use crate::point_to_point::send_tag;
 use crate::process::{self, Guard, Process, drive, with};
 use crate::progress::meeting::gather_all;
 use crate::progress::{Arrival, Joins, Party};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
 use nic_emu::root::{NO_ROOT, Side};
@@ -215,7 +216,7 @@ fn leading_to(
 ) -> MpiResult<Leading> {
     let communicator = process.communicators.named("peer_comm", peer_comm)?;
     let peer = communicator.member("remote_leader", remote_leader)?;
-    let (own, theirs) = (process.place.rank, communicator.job_rank(peer));
+    let (own, theirs) = (Rank(process.place.rank), communicator.job_rank(peer));
     if own == theirs {
         let value = format!("{remote_leader}, which is this process");
         let allowed = "it has to be the leader of the other group";

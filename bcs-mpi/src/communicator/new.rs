@@ -16,6 +16,7 @@ use crate::object::topology::{Neighbours, Topology};
 use crate::object::{Communicator, Group};
 use crate::process::{self, Guard, Process};
 use crate::progress::meeting::{agree, gather_all};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
 use nic_emu::status::WaitingFor;
@@ -33,7 +34,7 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
     let memory = process.port.memory();
     let here = memory.node().0;
     for rank in group.ranks() {
-        if memory.place(rank)?.0 != here {
+        if memory.place(Rank(rank))?.0 != here {
             return Ok(Reach::Nodes);
         }
     }

@@ -16,6 +16,7 @@ use super::topology::wiring::Wiring;
 use super::topology::{Neighbours, Topology};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
+use bcs_core::Rank;
 use nic_emu::root::Side;
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -230,8 +231,8 @@ impl Communicator {
 
     /// A peer's rank in the job.
     #[inline]
-    pub fn job_rank(&self, peer: u32) -> u32 {
-        self.peers.job_rank(peer)
+    pub fn job_rank(&self, peer: u32) -> Rank {
+        Rank(self.peers.job_rank(peer))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::{MpiError, MpiResult};
 use crate::handle::Table;
 use crate::kind::{Kind, Stale};
 use crate::object::error_handler::{release, retain};
+use bcs_core::Rank;
 use nic_emu::contexts;
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
@@ -172,7 +173,7 @@ impl Communicators {
 pub(crate) fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Result<(u16, u16), PortError> {
     let mut local = (0, 0);
     for member in 0..group.size() {
-        if memory.local_index(group.job_rank(member))?.is_some() {
+        if memory.local_rank(Rank(group.job_rank(member)))?.is_some() {
             local.0 += (member < rank) as u16;
             local.1 += 1;
         }
@@ -189,7 +190,7 @@ pub(crate) fn register_nodes(
     context: u32,
 ) -> Result<(), PortError> {
     if (here as u32) < group.size() && contexts::has_slot(memory, context) {
-        groups::register(memory, context + 1, group.ranks())?;
+        groups::register(memory, context + 1, group.ranks().into_iter().map(Rank))?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use crate::object::datatype::buffer::{Elements, NAMES, Staged};
 use crate::object::request::{Begun, Finished, Parts, Starter, State, Status};
 use crate::process;
 use crate::request::persistent;
+use bcs_core::Rank;
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Posted, Send};
 use std::ffi::{c_int, c_void};
@@ -75,7 +76,7 @@ struct PersistentReceive {
     /// Where it is unpacked from, if it must be: with the operation while that is under way.
     staged: Option<Box<Staged>>,
     /// What it matches, and the source's rank in the job; none for MPI_PROC_NULL.
-    from: Option<(Envelope, u32)>,
+    from: Option<(Envelope, Rank)>,
     comm: MPI_Comm,
 }
 

@@ -12,8 +12,10 @@ use crate::object::Communicator;
 use crate::object::contexts::Contexts;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::{Awaits, Collective, Release};
 use nic_emu::status::{NOBODY, WaitingFor};
 
@@ -90,7 +92,7 @@ pub(crate) fn collective_of(
 pub(crate) unsafe fn post(
     process: &mut Guard,
     collective: &Collective,
-    root: u32,
+    root: Rank,
     data: *const u8,
     bytes: usize,
     wanted: bool,
@@ -122,7 +124,7 @@ pub(super) unsafe fn tell(
     data: *const u8,
     bytes: usize,
     wanted: bool,
-) -> MpiResult<Option<u32>> {
+) -> MpiResult<Option<RequestId>> {
     let what = || collective.waiting(bytes);
     process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
     // SAFETY: the caller's promise.
@@ -131,9 +133,9 @@ pub(super) unsafe fn tell(
 
 /// What a member waits for: of a broadcast the root, which has this rank in the job, else all others.
 #[inline]
-pub(super) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
+pub(super) fn awaits(process: &Process, collective: &Collective, root: Rank) -> MpiResult<Awaits> {
     if collective.kind == CollectiveKind::Broadcast && collective.comm.0 != collective.root {
-        let root = process.port.memory().local_index(root)?;
+        let root = process.port.memory().local_rank(root)?;
         return Ok(root.map_or(Awaits::Members(0), Awaits::Rank));
     }
     let local = collective.local.1 as u32;
@@ -154,7 +156,7 @@ pub fn waiting_in(
         context: communicator.context + 1,
         peer: root.unwrap_or(NOBODY),
         bytes: bytes as u64,
-        peer_in_job: root.map_or(NOBODY, |root| communicator.job_rank(root)),
+        peer_in_job: root.map_or(Rank::NOBODY, |root| communicator.job_rank(root)),
         ..WaitingFor::SOMETHING
     }
 }
@@ -181,7 +183,7 @@ pub(crate) unsafe fn attend(
     let communicator = process.communicator_mut(comm)?;
     let what = waiting_in(communicator, call, peer, awaited);
     let collective = collective_of(communicator, call, arrival);
-    let root = arrival.awaited().map_or(0, |root| communicator.job_rank(root));
+    let root = arrival.awaited().map_or(Rank::NOBODY, |root| communicator.job_rank(root));
     // SAFETY: the caller's promise.
     let waiter = unsafe { post(process, &collective, root, data, bytes, wanted)? };
     let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };

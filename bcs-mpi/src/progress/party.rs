@@ -23,11 +23,13 @@ use crate::object::contexts::Contexts;
 use crate::object::wanted::Wanted;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process, ready, with};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::{Collective, Posted, Release, Send};
 use nic_emu::status::WaitingFor;
 use std::cell::Cell;
@@ -191,7 +193,7 @@ impl Party {
     }
 
     /// The message of a request of the NIC, if that is not complete; received messages have so much room.
-    pub fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
+    pub fn pending(&self, nic: Option<RequestId>, room: Option<u64>) -> Pending {
         Pending::new(nic, room, self.contexts)
     }
 
@@ -203,8 +205,8 @@ impl Party {
     }
 
     /// A member's rank in the job.
-    pub fn job_rank(&self, member: u32) -> u32 {
-        self.peers.job_rank(member)
+    pub fn job_rank(&self, member: u32) -> Rank {
+        Rank(self.peers.job_rank(member))
     }
 
     /// The context of its messages.
@@ -228,7 +230,7 @@ impl Party {
         process: &mut Guard,
         to: u32,
         (data, signature): (Memory, u16),
-    ) -> MpiResult<Option<u32>> {
+    ) -> MpiResult<Option<RequestId>> {
         let (send, check) = (self.send_to(to), self.check(signature));
         let peer_in_job = send.destination;
         let what = || WaitingFor { peer: to, peer_in_job, sends: true, ..self.waiting() };
@@ -259,7 +261,7 @@ impl Party {
         process: &mut Guard,
         from: u32,
         (place, signature): (Memory, u16),
-    ) -> MpiResult<u32> {
+    ) -> MpiResult<RequestId> {
         let envelope = self.receive_from(from);
         let (check, peer) = (self.check(signature), (self.job_rank(from), self.comm.0 as u64));
         let what = || WaitingFor { peer: from, peer_in_job: peer.0, ..self.waiting() };
@@ -311,7 +313,7 @@ impl Party {
     ) -> MpiResult<Option<Waiter>> {
         with(|process| {
             let collective = self.collective(process, arrival)?;
-            let root = arrival.awaited().map_or(0, |root| self.job_rank(root));
+            let root = arrival.awaited().map_or(Rank::NOBODY, |root| self.job_rank(root));
             if self.blocks {
                 // SAFETY: the caller's promise.
                 return unsafe { post(process, &collective, root, data, bytes, wanted) };

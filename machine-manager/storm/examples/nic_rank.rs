@@ -2,6 +2,7 @@
 //!
 //! `nic_rank finalize | leave | abort CODE MESSAGE | deadlock | compute`
 
+use bcs_core::{LocalRank, Rank};
 use nic_emu::abort;
 use nic_emu::hang::WORLD_CONTEXT;
 use nic_emu::matching::Envelope;
@@ -26,7 +27,7 @@ fn receive(port: &mut Port, from: u32, tag: i32) -> Result<(), nic_emu::port::Po
         peer: from,
         tag,
         bytes: 8,
-        peer_in_job: from,
+        peer_in_job: Rank(from),
         ..WaitingFor::SOMETHING
     };
     port.wait(&what, |port| port.test(request)).map(drop)
@@ -38,7 +39,7 @@ fn main() {
     let fd = number("BCS_NIC_FD") as i32;
     // SAFETY: the launcher passes this descriptor for us to own.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let mut port = Port::attach(fd, number("BCS_LOCAL_RANK")).expect("the NIC of a rank");
+    let mut port = Port::attach(fd, LocalRank(number("BCS_LOCAL_RANK"))).expect("the NIC of a rank");
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["ring"] => {
@@ -47,7 +48,7 @@ fn main() {
                 context: WORLD_CONTEXT,
                 source: rank,
                 tag: 3,
-                destination: next,
+                destination: Rank(next),
                 synchronous: false,
                 signature: 0,
             };
@@ -60,7 +61,7 @@ fn main() {
         ["leave"] if rank == 0 => {}
         ["abort", code, message] if rank == 1 => {
             let code = code.parse().expect("a code");
-            abort::say(port.memory(), rank, code, message);
+            abort::say(port.memory(), port.local_index(), code, message);
             std::thread::sleep(Duration::from_millis(50));
             std::process::exit(code);
         }

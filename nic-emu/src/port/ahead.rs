@@ -5,9 +5,11 @@
 //! sender probably lies behind the last one. Where others lie there instead, or nothing, the fetch is in
 //! vain, and wrong it never is: a prefetch changes nothing that a program can see.
 
+use crate::memory::numbers::SlabId;
 use crate::memory::prefetch;
 use crate::memory::slab::{self, PIPELINED_BYTES};
 use crate::memory::{Corrupt, NicMemory};
+use bcs_core::LocalRank;
 use std::cell::Cell;
 use std::ptr::null;
 
@@ -49,8 +51,8 @@ impl Ahead {
     pub(super) fn expect_after(
         &self,
         memory: &NicMemory,
-        owner: u32,
-        first: u32,
+        owner: LocalRank,
+        first: SlabId,
         bytes: u64,
     ) -> Result<(), Corrupt> {
         if bytes < PIPELINED_BYTES as u64 {

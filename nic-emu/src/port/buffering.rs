@@ -15,7 +15,9 @@ use super::rank_port::Port;
 use crate::channel;
 use crate::host::clock::ticks;
 use crate::memory::Corrupt;
+use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
+use bcs_core::{LocalRank, Rank};
 
 /// Bytes up to which a message is buffered also while the one before it is not received yet and stores go
 /// past the caches: of longer ones one behind the other, memory would see every byte twice, which takes
@@ -26,10 +28,10 @@ impl Port {
     /// Slabs for a message that is posted before it is in them; none when it is too short or too long for
     /// that, goes to another node, or finds no room.
     #[inline]
-    pub(super) fn run_for(&mut self, destination: u32, bytes: usize) -> Result<Option<u32>, PortError> {
+    pub(super) fn run_for(&mut self, destination: Rank, bytes: usize) -> Result<Option<SlabId>, PortError> {
         if !(PIPELINED_BYTES..=BUFFERED_BYTES).contains(&bytes)
             || !self.pacing.buffers_more_than_a_slab()
-            || self.memory.local_index(destination)?.is_none()
+            || self.memory.local_rank(destination)?.is_none()
         {
             return Ok(None);
         }
@@ -55,7 +57,7 @@ impl Port {
     #[inline]
     pub(super) unsafe fn fill_run(
         &mut self,
-        first: u32,
+        first: SlabId,
         data: *const u8,
         bytes: usize,
     ) -> Result<(), PortError> {
@@ -79,9 +81,9 @@ impl Port {
     /// slabs are given back.
     pub(super) fn drain(
         &mut self,
-        request: u32,
-        owner: u32,
-        first: u32,
+        request: RequestId,
+        owner: LocalRank,
+        first: SlabId,
         bytes: u64,
     ) -> Result<bool, PortError> {
         let to = self.outstanding.place(request).map(|(address, room)| (address as *mut u8, bytes.min(room)));
@@ -105,8 +107,8 @@ impl Port {
     /// `to` must be writable for its bytes.
     pub(super) unsafe fn copy_run(
         &self,
-        owner: u32,
-        first: u32,
+        owner: LocalRank,
+        first: SlabId,
         bytes: u64,
         to: Option<(*mut u8, u64)>,
         copied: &mut u64,

@@ -4,6 +4,7 @@ use crate::channel::ChannelError;
 use crate::host::mapping::MapError;
 use crate::memory::Corrupt;
 use crate::memory::descriptor::CollectiveKind;
+use bcs_core::Rank;
 
 /// Why a port cannot go on. All of them end the job, but for [`PortError::Broken`]; none is the program's
 /// fault alone.
@@ -24,7 +25,7 @@ pub enum PortError {
     )]
     Taken {
         /// The rank.
-        rank: u32,
+        rank: Rank,
         /// The process.
         pid: u32,
     },

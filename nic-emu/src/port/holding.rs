@@ -13,10 +13,12 @@ use crate::memory::RECEIVE_RING;
 use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::descriptor::{ANY_SOURCE, Check, ReceiveDescriptor, is_buffered_inline};
 use crate::memory::doorbell::RingKind;
+use crate::memory::numbers::RequestId;
 use crate::memory::request::Delivery;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
+use bcs_core::{LocalRank, Rank};
 
 /// Receives that are held at most: each look for a message passes over all of them.
 const MOST_HELD: usize = 16;
@@ -26,9 +28,9 @@ const _: () = assert!(MOST_HELD <= RECEIVE_RING);
 /// A receive that its rank has begun, and not posted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    request: u32,
-    /// Local index of the source.
-    sender: u32,
+    request: RequestId,
+    /// The source.
+    sender: LocalRank,
     envelope: Envelope,
 }
 
@@ -46,10 +48,10 @@ impl Port {
     pub unsafe fn begin_receive(
         &mut self,
         envelope: &Envelope,
-        peer: (u32, u64),
+        peer: (Rank, u64),
         signature: u16,
         place: (*mut u8, usize),
-    ) -> Result<u32, PortError> {
+    ) -> Result<RequestId, PortError> {
         let Some(sender) = self.sender_to_hold(envelope, peer.0, place.1)? else {
             // SAFETY: the caller's promise.
             return unsafe { self.post_receive_of(envelope, Check::NONE, peer, signature, place) };
@@ -59,14 +61,14 @@ impl Port {
         Ok(request)
     }
 
-    /// The local index of the source of a receive that is to be held; none for one that is to be posted.
+    /// The source of a receive that is to be held; none for one that is to be posted.
     #[inline]
     fn sender_to_hold(
         &self,
         envelope: &Envelope,
-        peer_in_job: u32,
+        peer_in_job: Rank,
         capacity: usize,
-    ) -> Result<Option<u32>, PortError> {
+    ) -> Result<Option<LocalRank>, PortError> {
         if !self.pacing.lets_ranks_claim()
             || capacity > BUFFERED_BYTES
             || envelope.source == ANY_SOURCE
@@ -75,8 +77,8 @@ impl Port {
         {
             return Ok(None);
         }
-        let sender = self.memory.local_index(peer_in_job)?;
-        Ok(sender.filter(|&sender| (sender as usize) < CLAIMED_SENDERS))
+        let sender = self.memory.local_rank(peer_in_job)?;
+        Ok(sender.filter(|&sender| sender.index() < CLAIMED_SENDERS))
     }
 
     /// Whether receives are held.
@@ -144,7 +146,7 @@ impl Port {
 
     /// Claims the first message of a sender. False if there is none, or else its receive is held no more.
     #[inline]
-    fn claim_of(&mut self, sender: u32, some: &mut bool) -> Result<bool, PortError> {
+    fn claim_of(&mut self, sender: LocalRank, some: &mut bool) -> Result<bool, PortError> {
         let Some(found) = self.first_message(sender)? else { return Ok(false) };
         let message = found.envelope();
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);

@@ -7,6 +7,7 @@ use crate::channel::{CrossMemory, Direction, Peer, ProcessMemory, copy};
 use crate::host::cross_memory::CrossMemoryAttach;
 use crate::memory::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
+use bcs_core::LocalRank;
 
 /// Bytes of a chunk from which on filling it says how fast the lane is.
 const PACED_BYTES: usize = 4 << 10;
@@ -80,14 +81,14 @@ impl Port {
 
     /// Where another rank's lane is read next.
     #[inline]
-    pub fn lane_reader(&self, local_index: u32) -> LaneReader {
-        self.lane_readers.get(local_index as usize).copied().unwrap_or_default()
+    pub fn lane_reader(&self, local_index: LocalRank) -> LaneReader {
+        self.lane_readers.get(local_index.index()).copied().unwrap_or_default()
     }
 
     /// Notes where it is read next, when a collective is over.
     #[inline]
-    pub fn note_lane_reader(&mut self, local_index: u32, reader: LaneReader) {
-        if let Some(noted) = self.lane_readers.get_mut(local_index as usize) {
+    pub fn note_lane_reader(&mut self, local_index: LocalRank, reader: LaneReader) {
+        if let Some(noted) = self.lane_readers.get_mut(local_index.index()) {
             *noted = reader;
         }
     }
@@ -185,7 +186,7 @@ impl Port {
     /// `to` must be writable for `bytes` bytes.
     pub unsafe fn read_lent_memory(
         &mut self,
-        local_index: u32,
+        local_index: LocalRank,
         address: u64,
         to: *mut u8,
         bytes: usize,

@@ -16,6 +16,7 @@ use crate::host::waiting::{self, WaitPolicy};
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::edge::EdgeAllocator;
 use crate::memory::lane::{LaneReader, LaneWriter};
+use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Ring;
 use crate::memory::slab::SlabAllocator;
@@ -27,6 +28,7 @@ use crate::policy::Pacing;
 use crate::port::outstanding::{About, Outstanding, Purpose};
 use crate::threads::completer::Touched;
 use crate::threads::processor::Processor;
+use bcs_core::LocalRank;
 use rustix::fd::OwnedFd;
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -38,7 +40,7 @@ pub struct Port {
     /// This rank's block and doorbell, in `memory`.
     pub(super) block: NonNull<RankBlock>,
     pub(super) doorbell: NonNull<HeadsWord>,
-    pub(super) local_index: u32,
+    pub(super) local_index: LocalRank,
     pub(super) heads: Heads,
     /// The taken word as last read: at least so many cells are free.
     pub(super) taken: Heads,
@@ -48,7 +50,7 @@ pub struct Port {
     pub(super) next_matched: u32,
     pub(super) slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
-    pub(super) last_run: u32,
+    pub(super) last_run: SlabId,
     pub(super) ahead: Ahead,
     /// Sends that this rank has posted since the job began.
     pub(super) sent: u64,
@@ -96,12 +98,12 @@ unsafe impl std::marker::Send for Port {}
 
 impl Port {
     /// The port of a rank in the NIC memory behind this descriptor.
-    pub fn attach(fd: OwnedFd, local_index: u32) -> Result<Self, PortError> {
+    pub fn attach(fd: OwnedFd, local_index: LocalRank) -> Result<Self, PortError> {
         Self::open(Arc::new(mapping::attach(fd)?), local_index)
     }
 
     /// The port of a rank in memory that this process has mapped.
-    pub fn open(memory: Arc<NicMemory>, local_index: u32) -> Result<Self, PortError> {
+    pub fn open(memory: Arc<NicMemory>, local_index: LocalRank) -> Result<Self, PortError> {
         let block = memory.rank(local_index)?;
         allow_attach();
         // Ranks that count processes differently do not find each other by number, or find others.
@@ -122,9 +124,9 @@ impl Port {
             heads,
             offered: heads,
             next_matched: 0,
-            taken: memory.taken()[local_index as usize].read(),
+            taken: memory.taken()[local_index.index()].read(),
             slabs: SlabAllocator::default(),
-            last_run: 0,
+            last_run: SlabId(0),
             ahead: Ahead::default(),
             sent: last_label(block, heads),
             seen: memory.taken().iter().map(|taken| taken.peek().get(RingKind::Send)).collect(),
@@ -174,7 +176,7 @@ impl Port {
     }
 
     /// This rank's local index.
-    pub fn local_index(&self) -> u32 {
+    pub fn local_index(&self) -> LocalRank {
         self.local_index
     }
 
@@ -210,8 +212,8 @@ impl Port {
 
     /// A request slot of this rank.
     #[inline(always)]
-    pub(super) fn slot(&self, request: u32) -> Result<&RequestSlot, PortError> {
-        match self.block().requests.get(request as usize) {
+    pub(super) fn slot(&self, request: RequestId) -> Result<&RequestSlot, PortError> {
+        match self.block().requests.get(request.index()) {
             Some(slot) => Ok(slot),
             None => Err(no_slot(request)),
         }
@@ -236,12 +238,12 @@ impl Port {
 
     /// Whether an outstanding request is that of a send.
     #[inline]
-    pub fn is_send(&self, request: u32) -> bool {
+    pub fn is_send(&self, request: RequestId) -> bool {
         self.outstanding.purpose(request) == Some(Purpose::Send)
     }
 
     /// What a hang report says of a call that waits for this request, and for `requests` in all.
-    pub fn waiting_for(&self, request: u32, call: u32, requests: u32) -> WaitingFor {
+    pub fn waiting_for(&self, request: RequestId, call: u32, requests: u32) -> WaitingFor {
         let about = self.outstanding.about(request).copied().unwrap_or(About::NOTHING);
         WaitingFor {
             call,
@@ -274,6 +276,6 @@ fn last_label(block: &RankBlock, heads: Heads) -> u64 {
 }
 
 #[cold]
-fn no_slot(request: u32) -> PortError {
-    Corrupt { what: "request slot", value: request as u64, limit: REQUESTS as u64 }.into()
+fn no_slot(request: RequestId) -> PortError {
+    Corrupt { what: "request slot", value: request.0.into(), limit: REQUESTS as u64 }.into()
 }

@@ -8,6 +8,7 @@ use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Pl
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy;
+use bcs_core::LocalRank;
 
 /// What came of putting a message on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Port {
     }
 
     /// Opens an edge from a rank of the node to this one; none when all are in use.
-    pub fn open_edge(&mut self, sender: u32) -> Result<Option<EdgeReader>, PortError> {
+    pub fn open_edge(&mut self, sender: LocalRank) -> Result<Option<EdgeReader>, PortError> {
         let Some(edge) = self.edges.take() else { return Ok(None) };
         Ok(Some(EdgeReader::open(&self.memory, self.local_index, edge, sender)?))
     }
@@ -129,7 +130,7 @@ impl Port {
 
     /// Without a fence: a wake that is missed is made good when the sleep times out.
     #[inline]
-    fn wake_other_end(&self, local_index: u32) {
+    fn wake_other_end(&self, local_index: LocalRank) {
         if self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             waiting::wake(&self.memory, local_index);
         }

@@ -7,7 +7,7 @@ use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
-use bcs_core::{NodeId, NodeSet};
+use bcs_core::{LocalRank, NodeId, NodeSet, Rank};
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
@@ -235,13 +235,13 @@ fn nic_memory(shape: &ClusterShape, node: u32, nodes: u32, emds: Option<&mds::Em
     header.slice_period_ns.set(shape.program.period_ns);
     header.cross_memory.set(shape.program.attach as u32);
     for (local, &rank) in here.iter().enumerate() {
-        let status = &memory.rank(local as u32).unwrap().status;
-        status.set_job_rank(rank);
+        let status = &memory.rank(LocalRank(local as u32)).unwrap().status;
+        status.set_job_rank(Rank(rank));
         status.set_phase(Phase::Attached);
     }
     for (rank, &node) in shape.places.iter().enumerate() {
         let local = local_ranks(&shape.places, node).iter().position(|&r| r == rank as u32).unwrap();
-        memory.set_place(rank as u32, node, local as u32);
+        memory.set_place(Rank(rank as u32), node, LocalRank(local as u32));
     }
     if let Some(emds) = emds {
         mds::EmdsRing::<mds::LocalRecord>::format(memory.emds_local(), emds).unwrap();
@@ -266,16 +266,16 @@ pub fn prepare<'a>(
         .map(|rank| {
             let node = shape.places[rank];
             let memory = cluster.memories[node as usize].clone();
-            let local_index =
-                local_ranks(&shape.places, node).iter().position(|&r| r as usize == rank).unwrap();
+            let own = local_ranks(&shape.places, node).iter().position(|&r| r as usize == rank).unwrap();
             for comm in &program.comms {
-                groups::register(&memory, comm.context + 1, comm.members.iter().map(|&m| m as u32)).unwrap();
+                groups::register(&memory, comm.context + 1, comm.members.iter().map(|&m| Rank(m as u32)))
+                    .unwrap();
             }
             let local = |members: &[usize]| {
                 (0..members.len()).filter(|&m| shape.places[members[m]] == node).collect()
             };
             let local = program.comms.iter().map(|comm| local(&comm.members)).collect();
-            let port = Port::open(memory, local_index as u32).unwrap().with_clock(clock);
+            let port = Port::open(memory, LocalRank(own as u32)).unwrap().with_clock(clock);
             RankRun::new(rank, port, local, program.calls[rank].clone())
         })
         .collect();
@@ -407,8 +407,8 @@ proptest! {
         let mut cluster = Cluster::new(&shape, None);
         let members = || 0..nodes;
         let mut ports: Vec<Port> = cluster.memories.iter().map(|memory| {
-            groups::register(memory, 3, members()).unwrap();
-            Port::open(memory.clone(), 0).unwrap().with_clock(clock)
+            groups::register(memory, 3, members().map(Rank)).unwrap();
+            Port::open(memory.clone(), LocalRank(0)).unwrap().with_clock(clock)
         }).collect();
         let data = [0u8; 8];
         let mut last = Vec::new();
@@ -467,7 +467,7 @@ fn a_message_that_has_come_is_delivered_to_a_later_receive_without_another_slice
         context,
         source: from as u32,
         tag: 5,
-        destination: to as u32,
+        destination: Rank(to as u32),
         synchronous: false,
         signature: 0,
     };
@@ -507,10 +507,11 @@ fn a_send_that_waits_for_room_on_another_node_is_reported_with_the_limit_and_who
         let mut ports: Vec<Port> = cluster
             .memories()
             .iter()
-            .map(|nic| Port::open(nic.clone(), 0).unwrap().with_clock(clock))
+            .map(|nic| Port::open(nic.clone(), LocalRank(0)).unwrap().with_clock(clock))
             .collect();
         let data = vec![7u8; CHUNK_BYTES];
-        let send = Send { context: 2, source: 0, tag: 5, destination: 1, synchronous: false, signature: 0 };
+        let send =
+            Send { context: 2, source: 0, tag: 5, destination: Rank(1), synchronous: false, signature: 0 };
         for _ in 0..2 {
             // SAFETY: the data outlives the cluster.
             unsafe { ports[0].post_send(&send, data.as_ptr(), data.len()) }.unwrap();
@@ -521,8 +522,8 @@ fn a_send_that_waits_for_room_on_another_node_is_reported_with_the_limit_and_who
             bytes: data.len() as u64,
             ..WaitingFor::SOMETHING
         };
-        for (nic, what) in cluster.memories().iter().zip([waits(1, true), waits(0, false)]) {
-            let status = &nic.rank(0).unwrap().status;
+        for (nic, what) in cluster.memories().iter().zip([waits(Rank(1), true), waits(Rank(0), false)]) {
+            let status = &nic.rank(LocalRank(0)).unwrap().status;
             status.set_activity(Activity::Polling);
             status.set_waiting_for(&what);
         }

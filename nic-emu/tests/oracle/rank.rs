@@ -4,8 +4,10 @@ use crate::program::{Call, CollectiveCall, Program};
 use crate::random::Random;
 use crate::reference::reduced;
 use crate::rules::{Log, Message, Receive, signature};
+use bcs_core::Rank;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::memory::status::{Activity, Phase, RankStatus, Room, WaitingFor};
 use nic_emu::port::board::Board;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
@@ -13,7 +15,7 @@ use nic_emu::port::{Collective, Port, Posted, Release, Send};
 /// A posted operation that is not complete.
 struct Live {
     what: What,
-    request: u32,
+    request: RequestId,
     buffer: Vec<u8>,
     cancelled: bool,
 }
@@ -225,7 +227,7 @@ impl RankRun {
                     context,
                     source: source as u32,
                     tag,
-                    destination: destination as u32,
+                    destination: Rank(destination as u32),
                     synchronous,
                     signature: signature(tag),
                 };

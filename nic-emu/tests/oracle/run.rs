@@ -6,6 +6,7 @@ use crate::random::Random;
 use crate::rank::{Outstanding, RankRun};
 use crate::rules::Log;
 use crate::watch::Watch;
+use bcs_core::Rank;
 use nic_emu::hang::HangReport;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
@@ -17,7 +18,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 /// Slabs of a rank that messages may take.
-const OF_MESSAGES: usize = SLABS - OF_COLLECTIVES as usize;
+const OF_MESSAGES: usize = SLABS - OF_COLLECTIVES;
 
 thread_local! {
     /// The virtual clock of the machine that this thread runs.
@@ -288,7 +289,7 @@ impl<M: Machine> Run<'_, M> {
                 context,
                 source: i as u32,
                 tag: 99,
-                destination: i as u32,
+                destination: Rank(i as u32),
                 synchronous: false,
                 signature: 0,
             };
@@ -300,7 +301,7 @@ impl<M: Machine> Run<'_, M> {
             }
             let mut back = vec![[0; 100]; OF_MESSAGES];
             let envelope = Envelope { context, source: i as u32, tag: 99 };
-            let mut requests: Vec<u32> = Vec::new();
+            let mut requests = Vec::new();
             for buffer in &mut back {
                 // SAFETY: the buffer outlives the wait for the request.
                 let request =
@@ -319,7 +320,7 @@ impl<M: Machine> Run<'_, M> {
             let header = memory.header();
             assert_eq!(memory.control().entries.used(), 0, "queued descriptors are left");
             assert_eq!(header.pools.transfers.used(), 0, "transfers are left");
-            for rank in 0..memory.layout().local_ranks {
+            for rank in memory.local_ranks() {
                 let block = memory.rank(rank).unwrap();
                 assert!(
                     PostedReceives::of(&memory, block).is_empty()

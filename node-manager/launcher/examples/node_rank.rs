@@ -3,6 +3,7 @@
 //!
 //! `node_rank ring ROUNDS | leave | abort CODE MESSAGE | block`
 
+use bcs_core::{LocalRank, Rank};
 use nic_emu::abort;
 use nic_emu::hang::WORLD_CONTEXT;
 use nic_emu::matching::Envelope;
@@ -31,7 +32,7 @@ fn receive(port: &mut Port, from: u32, tag: i32) -> Result<u64, PortError> {
         peer: from,
         tag,
         bytes: 8,
-        peer_in_job: from,
+        peer_in_job: Rank(from),
         ..WaitingFor::SOMETHING
     };
     port.wait(&what, |port| port.test(request))?;
@@ -39,8 +40,14 @@ fn receive(port: &mut Port, from: u32, tag: i32) -> Result<u64, PortError> {
 }
 
 fn send(port: &mut Port, from: u32, to: u32, tag: i32, value: u64) -> Result<(), PortError> {
-    let send =
-        Send { context: WORLD_CONTEXT, source: from, tag, destination: to, synchronous: false, signature: 0 };
+    let send = Send {
+        context: WORLD_CONTEXT,
+        source: from,
+        tag,
+        destination: Rank(to),
+        synchronous: false,
+        signature: 0,
+    };
     let data = value.to_ne_bytes();
     // SAFETY: eight bytes are buffered at once.
     unsafe { port.post_send(&send, data.as_ptr(), data.len()) }?;
@@ -55,7 +62,7 @@ fn main() {
         variable(name).map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) })
     };
     let fd = inherited("BCS_NIC_FD").expect("BCS_NIC_FD");
-    let mut port = Port::attach(fd, number("BCS_LOCAL_RANK")).expect("the NIC of a rank");
+    let mut port = Port::attach(fd, LocalRank(number("BCS_LOCAL_RANK"))).expect("the NIC of a rank");
     if let Some(writer) = inherited("BCS_WAKE_FD") {
         port = port.with_wake_pipe(writer);
     }

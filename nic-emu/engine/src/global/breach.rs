@@ -17,7 +17,7 @@ use crate::matching::called::Called;
 use crate::matching::mismatch::report_of_nodes;
 use crate::memory::groups;
 use crate::threads::breach::break_context;
-use bcs_core::NodeId;
+use bcs_core::{NodeId, Rank};
 
 impl Collectives {
     /// Looks whether communicators have been broken since the last look: tells the other nodes, and forgets
@@ -48,7 +48,8 @@ impl Collectives {
             {
                 let mut report = env.memory.breaches().report(breach)?.into_bytes();
                 report.truncate(env.payload_bytes as usize);
-                let broken = Record { payload: report, ..Record::new(Kind::Broken, 0, &[context.into()]) };
+                let broken =
+                    Record { payload: report, ..Record::new(Kind::Broken, Rank(0), &[context.into()]) };
                 nodes
                     .iter()
                     .filter(|node| *node != self.node)

@@ -35,7 +35,7 @@ use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
 use crate::threads::breach::break_context;
 use crate::threads::collective_list;
-use bcs_core::NodeId;
+use bcs_core::{NodeId, Rank};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,7 +147,7 @@ impl Collectives {
                 continue;
             }
             let result = contribution::result(env.memory, &mut gather, instance)?;
-            let down = Record::new(Kind::Down, 0, &[context.into(), collective]);
+            let down = Record::new(Kind::Down, Rank(0), &[context.into(), collective]);
             in_pieces(down, &result, env.payload_bytes)
                 .for_each(|piece| self.hand_down(env, context, &piece));
             self.finish(env, (context, collective), &result)?;
@@ -189,7 +189,7 @@ impl Collectives {
         if !group.tree.is_lead() {
             return Ok(());
         }
-        let left = Record::new(Kind::Left, 0, &[u64::from(context - 1)]);
+        let left = Record::new(Kind::Left, Rank(0), &[u64::from(context - 1)]);
         match contexts::owner(context, env.memory.node().1) {
             owner if owner == self.node.0 => handle_left(env, owner, &left),
             owner => {
@@ -323,6 +323,7 @@ mod tests {
     use crate::memory::descriptor::CollectiveDescriptor;
     use crate::policy::Pacing;
     use crate::threads::completer::Completer;
+    use bcs_core::LocalRank;
 
     const CONTEXT: u32 = 3;
 
@@ -330,9 +331,9 @@ mod tests {
     /// nodes.
     fn second_of_two() -> NicMemory {
         let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 1, 2).unwrap();
-        (0..2).for_each(|rank| memory.set_place(rank, rank, 0));
-        memory.rank(0).unwrap().status.set_job_rank(1);
-        groups::register(&memory, CONTEXT, [0, 1]).unwrap();
+        (0..2).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
+        memory.rank(LocalRank(0)).unwrap().status.set_job_rank(Rank(1));
+        groups::register(&memory, CONTEXT, [0, 1].map(Rank)).unwrap();
         memory
     }
 
@@ -354,10 +355,10 @@ mod tests {
         };
         let mut collectives = Collectives::new(1);
         for collective in 0..2u64 {
-            let down = Record::new(Kind::Down, 0, &[CONTEXT.into(), collective, 0, 0]);
+            let down = Record::new(Kind::Down, Rank(0), &[CONTEXT.into(), collective, 0, 0]);
             collective_list::arrive(
                 &memory,
-                0,
+                LocalRank(0),
                 &CollectiveDescriptor::of_two(CONTEXT, 1, 1, collective as u32),
             )
             .unwrap();

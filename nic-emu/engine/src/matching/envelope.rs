@@ -6,6 +6,7 @@
 use crate::memory::Corrupt;
 use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG, PointToPoint, SendDescriptor};
 use crate::memory::ring::Words;
+use bcs_core::Rank;
 
 /// What a message or a receive is matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub struct Message {
     /// The descriptor.
     pub send: SendDescriptor,
     /// The sender's rank in the job.
-    pub origin: u32,
+    pub origin: Rank,
 }
 
 /// The message that an unexpected-queue entry holds.

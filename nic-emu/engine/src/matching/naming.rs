@@ -1,6 +1,7 @@
 //! How reports name communicators and ranks, and count things.
 
 use crate::memory::contexts::{FIRST_MATCHED_CONTEXT, SELF_CONTEXTS, WORLD_CONTEXT};
+use bcs_core::Rank;
 
 /// The communicator of a context, as reports name it.
 pub(crate) fn communicator(context: u32) -> String {
@@ -17,11 +18,11 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 }
 
 /// "0, 2-5"
-pub(crate) fn ranks_text(ranks: &[u32]) -> String {
-    let runs = ranks.chunk_by(|before, after| before.checked_add(1) == Some(*after));
+pub(crate) fn ranks_text(ranks: &[Rank]) -> String {
+    let runs = ranks.chunk_by(|before, after| before.0.checked_add(1) == Some(after.0));
     let texts = runs.map(|run| match run {
         [first, _, .., last] => format!("{first}-{last}"),
-        few => few.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        few => few.iter().map(Rank::to_string).collect::<Vec<_>>().join(", "),
     });
     texts.collect::<Vec<_>>().join(", ")
 }

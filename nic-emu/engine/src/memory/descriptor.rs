@@ -10,20 +10,19 @@
 //!   4     payload, address, slab / block   address                     payload, or address / slab
 //!   5     payload                          –                           payload
 //!   6     payload                          –                           payload
-//!   7     (links, once queued)             (links, once queued)        sequence:32 | local index:16 | local size:16
+//!   7     (links, once queued)             (links, once queued)        sequence:32 | position:16 | local size:16
 //! ```
 //!
 //! The words are read by other processes, so nothing in them is trusted: every index is checked where it is
 //! used, and an unknown kind is an error, not a guess.
 
+use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::ring::{CELL_WORDS, Cell};
+use bcs_core::Rank;
 use std::fmt;
 
 /// Bytes that ride in the descriptor itself.
 pub const INLINE_BYTES: usize = 24;
-
-/// "No request": a send that was complete when it was posted.
-pub const NO_REQUEST: u32 = u32::MAX;
 
 /// Bytes of a message are fewer: their number shares a word with the message's signature. No address space
 /// holds as many.
@@ -93,7 +92,7 @@ pub enum Payload {
     /// In the descriptor.
     Inline([u8; INLINE_BYTES]),
     /// In a slab of the poster, by its number.
-    Slab(u32),
+    Slab(SlabId),
     /// In the poster's memory, at this address.
     Memory(u64),
     /// In this block of the receiver's pool ([`crate::memory::unexpected`]): of messages that came before
@@ -115,7 +114,7 @@ impl Payload {
                 let (words, _) = bytes.as_chunks();
                 (INLINE, std::array::from_fn(|i| u64::from_ne_bytes(words[i])))
             }
-            Payload::Slab(slab) => (SLAB, [*slab as u64, 0, 0]),
+            Payload::Slab(slab) => (SLAB, [slab.0.into(), 0, 0]),
             Payload::Memory(address) => (MEMORY, [*address, 0, 0]),
             Payload::Pooled(block) => (POOLED, [*block, 0, 0]),
         }
@@ -129,7 +128,7 @@ impl Payload {
                 bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_ne_bytes());
                 Some(Payload::Inline(bytes))
             }
-            SLAB => Some(Payload::Slab(words[0] as u32)),
+            SLAB => Some(Payload::Slab(SlabId(words[0] as u32))),
             MEMORY => Some(Payload::Memory(words[0])),
             POOLED => Some(Payload::Pooled(words[0])),
             _ => None,
@@ -209,9 +208,9 @@ pub struct SendDescriptor {
     /// NIC carries it.
     pub signature: u16,
     /// The receiver's rank in the job.
-    pub destination: u32,
-    /// The poster's request slot, or [`NO_REQUEST`].
-    pub request: u32,
+    pub destination: Rank,
+    /// The poster's request slot, or [`RequestId::NONE`].
+    pub request: RequestId,
     /// True when the request completes only once the message is matched (`MPI_Ssend`).
     pub synchronous: bool,
     /// What the receiver has to say alike.
@@ -234,7 +233,7 @@ pub struct ReceiveDescriptor {
     /// What the sender has to say alike.
     pub check: Check,
     /// The poster's request slot.
-    pub request: u32,
+    pub request: RequestId,
     /// Where the message goes in the poster's memory.
     pub address: u64,
 }
@@ -250,9 +249,9 @@ pub enum PointToPoint {
     /// send.
     Cancel {
         /// The request to cancel.
-        request: u32,
+        request: RequestId,
         /// For a send: whose unexpected queue it may be in.
-        destination: u32,
+        destination: Rank,
     },
     /// In a send ring: all granted bytes of this transfer are claimed; schedule more.
     Continue {
@@ -316,13 +315,13 @@ pub struct CollectiveDescriptor {
     /// members get; 0 where there is neither.
     pub root: u32,
     /// The poster's request slot.
-    pub request: u32,
+    pub request: RequestId,
     /// The contribution.
     pub payload: Payload,
     /// Which collective of this communicator: all members count alike.
     pub sequence: u32,
     /// Position of the poster among the communicator's members on this node, in rank order.
-    pub local_index: u16,
+    pub position: u16,
     /// Members of the communicator on this node.
     pub local_size: u16,
 }
@@ -389,7 +388,7 @@ pub(crate) const fn is_of_same_collective(a: &[u64; CELL_WORDS], b: &[u64; CELL_
 /// do.
 #[inline]
 pub const fn is_buffered_inline(words: &[u64; CELL_WORDS]) -> bool {
-    words[0] as u32 == SEND as u32 | (INLINE as u32) << 16 && high(words[3]) == NO_REQUEST
+    words[0] as u32 == SEND as u32 | (INLINE as u32) << 16 && high(words[3]) == RequestId::NONE.0
 }
 
 /// True for a send whose bytes are in the sender's memory.
@@ -414,7 +413,7 @@ pub(crate) fn number(cell: &Cell, number: u64) {
 
 /// Says in the cell of a send that its sender is told of its completion by other means.
 pub(crate) fn forget_request(cell: &Cell) {
-    cell.set_word(3, pair(low(cell.word(3)), NO_REQUEST));
+    cell.set_word(3, pair(low(cell.word(3)), RequestId::NONE.0));
 }
 
 /// Says in the cell of a send that its bytes are in this block of its receiver's pool from now on; `complete`
@@ -446,7 +445,7 @@ impl SendDescriptor {
             pair(meta, self.context),
             pair(self.source, self.tag as u32),
             measured(self.length(), self.check),
-            pair(self.destination, self.request),
+            pair(self.destination.0, self.request.0),
             payload[0],
             payload[1],
             payload[2],
@@ -461,7 +460,7 @@ impl SendDescriptor {
 #[inline(always)]
 pub fn encode_inline(
     context: u32,
-    peers: (u32, u32),
+    peers: (u32, Rank),
     tag: i32,
     length: Length,
     payload: [u64; INLINE_BYTES / 8],
@@ -471,7 +470,7 @@ pub fn encode_inline(
         pair(SEND as u32, context),
         pair(peers.0, tag as u32),
         length.word(),
-        pair(peers.1, NO_REQUEST),
+        pair(peers.1.0, RequestId::NONE.0),
         payload[0],
         payload[1],
         payload[2],
@@ -487,7 +486,7 @@ impl ReceiveDescriptor {
             pair(RECEIVE as u32 | (self.check.call as u32) << 24, self.context),
             pair(self.source, self.tag as u32),
             measured(Length::new(self.capacity, 0), self.check),
-            pair(0, self.request),
+            pair(0, self.request.0),
             self.address,
             0,
             0,
@@ -504,7 +503,7 @@ impl PointToPoint {
             PointToPoint::Send(send) => send.encode(),
             PointToPoint::Receive(receive) => receive.encode(),
             PointToPoint::Cancel { request, destination } => {
-                [CANCEL as u64, 0, 0, pair(*destination, *request), 0, 0, 0, 0]
+                [CANCEL as u64, 0, 0, pair(destination.0, request.0), 0, 0, 0, 0]
             }
             PointToPoint::Continue { transfer } => [CONTINUE as u64, 0, 0, pair(*transfer, 0), 0, 0, 0, 0],
         }
@@ -521,8 +520,8 @@ impl PointToPoint {
                 tag: high(words[1]) as i32,
                 bytes: Length::from_word(words[2]).bytes(),
                 signature: signature_of(words),
-                destination: low(words[3]),
-                request: high(words[3]),
+                destination: Rank(low(words[3])),
+                request: RequestId(high(words[3])),
                 synchronous: (meta >> 8) as u8 != 0,
                 check: check_of(words),
                 payload: Payload::decode((meta >> 16) as u8, [words[4], words[5], words[6]])?,
@@ -533,10 +532,13 @@ impl PointToPoint {
                 tag: high(words[1]) as i32,
                 capacity: Length::from_word(words[2]).bytes(),
                 check: check_of(words),
-                request: high(words[3]),
+                request: RequestId(high(words[3])),
                 address: words[4],
             })),
-            CANCEL => Some(PointToPoint::Cancel { request: high(words[3]), destination: low(words[3]) }),
+            CANCEL => Some(PointToPoint::Cancel {
+                request: RequestId(high(words[3])),
+                destination: Rank(low(words[3])),
+            }),
             CONTINUE => Some(PointToPoint::Continue { transfer: low(words[3]) }),
             _ => None,
         }
@@ -558,10 +560,10 @@ impl CollectiveDescriptor {
             agreed_bytes: 0,
             call: 0,
             root: 0,
-            request: NO_REQUEST,
+            request: RequestId::NONE,
             payload: Payload::Inline([0; INLINE_BYTES]),
             sequence,
-            local_index: 0,
+            position: 0,
             local_size,
         }
     }
@@ -584,11 +586,11 @@ impl CollectiveDescriptor {
             pair(meta, self.context),
             pair(self.comm_rank, self.comm_size),
             bytes,
-            pair(self.root, self.request),
+            pair(self.root, self.request.0),
             payload[0],
             payload[1],
             payload[2],
-            pair(self.sequence, self.local_index as u32 | (self.local_size as u32) << 16),
+            pair(self.sequence, self.position as u32 | (self.local_size as u32) << 16),
         ]
     }
 
@@ -613,10 +615,10 @@ impl CollectiveDescriptor {
             bytes,
             agreed_bytes,
             root: low(words[3]),
-            request: high(words[3]),
+            request: RequestId(high(words[3])),
             payload,
             sequence: low(words[7]),
-            local_index: high(words[7]) as u16,
+            position: high(words[7]) as u16,
             local_size: (high(words[7]) >> 16) as u16,
         })
     }
@@ -630,10 +632,18 @@ mod tests {
     fn payload() -> impl Strategy<Value = Payload> {
         prop_oneof![
             any::<[u8; INLINE_BYTES]>().prop_map(Payload::Inline),
-            any::<u32>().prop_map(Payload::Slab),
+            any::<u32>().prop_map(|slab| Payload::Slab(SlabId(slab))),
             any::<u64>().prop_map(Payload::Memory),
             any::<u64>().prop_map(Payload::Pooled)
         ]
+    }
+
+    fn rank() -> impl Strategy<Value = Rank> {
+        any::<u32>().prop_map(Rank)
+    }
+
+    fn request() -> impl Strategy<Value = RequestId> {
+        any::<u32>().prop_map(RequestId)
     }
 
     /// A message's own signature, or what is checked.
@@ -646,34 +656,34 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, bytes in 0..MESSAGE_LIMIT, (signature, check) in said(), destination: u32, request: u32, synchronous: bool, payload in payload()) {
+        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, bytes in 0..MESSAGE_LIMIT, (signature, check) in said(), destination in rank(), request in request(), synchronous: bool, payload in payload()) {
             let send = SendDescriptor { context, source, tag, bytes, signature, destination, request, synchronous, check, payload };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
         }
 
         #[test]
-        fn the_short_way_of_a_buffered_send_has_the_same_words(context: u32, source: u32, tag: i32, (bytes, signature) in (0u64..=INLINE_BYTES as u64, any::<u16>()), destination: u32, words: [u64; 3]) {
+        fn the_short_way_of_a_buffered_send_has_the_same_words(context: u32, source: u32, tag: i32, (bytes, signature) in (0u64..=INLINE_BYTES as u64, any::<u16>()), destination in rank(), words: [u64; 3]) {
             let mut payload = [0; INLINE_BYTES];
             payload.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_ne_bytes()));
             let payload = Payload::Inline(payload);
-            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request: NO_REQUEST, synchronous: false, check: Check::NONE, payload };
+            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request: RequestId::NONE, synchronous: false, check: Check::NONE, payload };
             prop_assert_eq!(encode_inline(context, (source, destination), tag, Length::new(bytes, signature), words), send.encode());
         }
 
         #[test]
-        fn a_receive_survives_its_cell(context: u32, source: u32, tag: i32, capacity in 0..MESSAGE_LIMIT, (_, check) in said(), request: u32, address: u64) {
+        fn a_receive_survives_its_cell(context: u32, source: u32, tag: i32, capacity in 0..MESSAGE_LIMIT, (_, check) in said(), request in request(), address: u64) {
             let receive = ReceiveDescriptor { context, source, tag, capacity, check, request, address };
             prop_assert_eq!(PointToPoint::decode(&receive.encode()), Some(PointToPoint::Receive(receive)));
         }
 
         #[test]
-        fn a_collective_survives_its_cell(kind in 1u8..=5, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 7], mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
-            let [context, comm_rank, comm_size, root, request, sequence, _] = numbers;
+        fn a_collective_survives_its_cell(kind in 1u8..=5, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 6], request in request(), mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
+            let [context, comm_rank, comm_size, root, sequence, _] = numbers;
             let kind = CollectiveKind::from_wire(kind).unwrap();
             if matches!(payload, Payload::Inline(_)) {
                 bytes %= INLINE_BYTES as u64 + 1;
             }
-            let descriptor = CollectiveDescriptor { kind, call, agreed_bytes: agreed, op, element, context, comm_rank, comm_size, bytes, root, request, payload, sequence, local_index: local.0, local_size: local.1 };
+            let descriptor = CollectiveDescriptor { kind, call, agreed_bytes: agreed, op, element, context, comm_rank, comm_size, bytes, root, request, payload, sequence, position: local.0, local_size: local.1 };
             prop_assert_eq!(CollectiveDescriptor::decode(&descriptor.encode()), Some(descriptor));
         }
 

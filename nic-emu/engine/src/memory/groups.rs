@@ -7,7 +7,7 @@
 
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
-use bcs_core::NodeSet;
+use bcs_core::{NodeSet, Rank};
 
 /// Says that a communicator's collectives have this context, and who its members are, as ranks of the job.
 /// Nothing on one node.
@@ -17,7 +17,7 @@ use bcs_core::NodeSet;
 pub fn register(
     memory: &NicMemory,
     context: u32,
-    members: impl IntoIterator<Item = u32>,
+    members: impl IntoIterator<Item = Rank>,
 ) -> Result<(), Corrupt> {
     let words = memory.group(context);
     let Some((key, bits)) = words.split_first() else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! The members of a collective under way: those that an instance expects, and where their contributions lie.
 
 use crate::memory::instance::{Instance, Member};
+use crate::memory::numbers::SlabId;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::{Corrupt, NicMemory};
 
@@ -42,7 +43,7 @@ pub fn contribution(memory: &NicMemory, member: &Member) -> Result<Contribution,
                     limit: SLAB_BYTES as u64 + 1,
                 });
             }
-            let slab = memory.slab(member.local_index.get(), member.payload[0].get() as u32)?;
+            let slab = memory.slab(member.local_rank.get(), SlabId(member.payload[0].get() as u32))?;
             Ok(Contribution::Slab(slab.as_ptr(), bytes as usize))
         }
         place => Err(Corrupt { what: "place of a contribution", value: place as u64, limit: 2 }),

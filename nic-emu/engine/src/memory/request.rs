@@ -5,7 +5,9 @@
 //! line, so that one transfer of a cache line brings everything.
 
 use crate::memory::descriptor::Length;
+use crate::memory::numbers::SlabId;
 use crate::memory::sync::{AtomicU64, Ordering};
+use bcs_core::LocalRank;
 
 /// Bytes of payload or result that fit in a slot.
 pub const SLOT_PAYLOAD_BYTES: usize = 32;
@@ -37,12 +39,12 @@ pub enum Delivery {
     ByTransfer(u32),
     /// In the slot's payload.
     InSlot([u8; SLOT_PAYLOAD_BYTES]),
-    /// In slab `slab` of the rank with local index `owner`; the reader frees it.
+    /// In slab `slab` of the rank `owner`; the reader frees it.
     InSlab {
-        /// Local index of the slab's owner.
-        owner: u32,
+        /// The slab's owner.
+        owner: LocalRank,
         /// Its number there.
-        slab: u32,
+        slab: SlabId,
     },
     /// In this block of the rank's own pool ([`crate::memory::unexpected`]); the reader gives it back.
     InPool(u64),
@@ -161,7 +163,10 @@ impl RequestSlot {
             IN_POOL => Delivery::InPool(self.reference.load(Ordering::Relaxed)),
             IN_SLAB => {
                 let reference = self.reference.load(Ordering::Relaxed);
-                Delivery::InSlab { owner: (reference >> 32) as u32, slab: reference as u32 }
+                Delivery::InSlab {
+                    owner: LocalRank((reference >> 32) as u32),
+                    slab: SlabId(reference as u32),
+                }
             }
             _ => Delivery::InPlace,
         };
@@ -220,7 +225,7 @@ impl RequestSlot {
                 IN_SLOT
             }
             Delivery::InSlab { owner, slab } => {
-                self.reference.store(*slab as u64 | (*owner as u64) << 32, Ordering::Relaxed);
+                self.reference.store(slab.0 as u64 | (owner.0 as u64) << 32, Ordering::Relaxed);
                 IN_SLAB
             }
             Delivery::InPool(block) => {

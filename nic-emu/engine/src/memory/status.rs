@@ -7,6 +7,7 @@
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::wait_word::WaitWord;
 use crate::memory::{Word, Word64};
+use bcs_core::Rank;
 
 /// Where a rank is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -81,7 +82,7 @@ pub struct WaitingFor {
     /// Requests waited for; 1 for a blocking call.
     pub requests: u32,
     /// The peer's rank in the job, `NOBODY` when there is none or any.
-    pub peer_in_job: u32,
+    pub peer_in_job: Rank,
     /// True for a send: the peer is the destination.
     pub sends: bool,
     /// The room that the call lacks before it can wait for anything else.
@@ -97,7 +98,7 @@ impl WaitingFor {
         tag: 0,
         bytes: 0,
         requests: 1,
-        peer_in_job: NOBODY,
+        peer_in_job: Rank::NOBODY,
         sends: false,
         room: Room::Enough,
     };
@@ -118,11 +119,11 @@ pub struct RankStatus {
     tag: Word,
     bytes: Word64,
     requests: Word,
-    peer_in_job: Word,
+    peer_in_job: Word<Rank>,
     sends: Word,
     /// Blocking calls so far: tells one wait from the next.
     waits: Word,
-    job_rank: Word,
+    job_rank: Word<Rank>,
     /// 1 when several of the rank's threads call MPI at the same time.
     concurrent: Word,
 
@@ -165,12 +166,12 @@ impl RankStatus {
     }
 
     /// The rank's number in the job.
-    pub fn job_rank(&self) -> u32 {
+    pub fn job_rank(&self) -> Rank {
         self.job_rank.get()
     }
 
     /// Sets the rank's number in the job, when NIC memory is made.
-    pub fn set_job_rank(&self, job_rank: u32) {
+    pub fn set_job_rank(&self, job_rank: Rank) {
         self.job_rank.set(job_rank);
     }
 

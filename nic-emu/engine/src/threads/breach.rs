@@ -20,10 +20,11 @@ use crate::memory::abort;
 use crate::memory::breaches::BREACHES;
 use crate::memory::contexts;
 use crate::memory::departure;
-use crate::memory::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
+use crate::memory::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::groups;
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::members;
+use crate::memory::numbers::RequestId;
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::request::SlotState;
 use crate::memory::slab::SLAB_BYTES;
@@ -31,6 +32,7 @@ use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
 use crate::threads::collective_list;
 use crate::threads::completer::Completer;
+use bcs_core::LocalRank;
 
 /// Notes that a communicator is broken, and fails its collectives. The caller holds the run token.
 ///
@@ -109,8 +111,8 @@ fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: 
         if is_leave && member.arrived.get() == 1 {
             tell_of_one_left(memory, instance.context.get(), instance.expected.get(), is_fatal, breach)?;
         }
-        if member.arrived.get() == 1 && member.request.get() != NO_REQUEST {
-            completer.refer((member.local_index.get(), member.request.get()), breach, SlotState::Refused)?;
+        if member.arrived.get() == 1 && member.request.get() != RequestId::NONE {
+            completer.refer((member.local_rank.get(), member.request.get()), breach, SlotState::Refused)?;
         }
     }
     if instance.readers.get() == 0 {
@@ -133,21 +135,21 @@ fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: 
 #[cold]
 pub(crate) fn refuse(
     completer: &mut Completer<'_>,
-    local_index: u32,
+    local_rank: LocalRank,
     descriptor: &CollectiveDescriptor,
     breach: u32,
 ) -> Result<(), Corrupt> {
     let memory = completer.memory;
     if let Payload::Slab(slab) = descriptor.payload {
-        memory.rank(local_index)?.returned.give_back(slab, SLAB_BYTES as u64);
+        memory.rank(local_rank)?.returned.give_back(slab, SLAB_BYTES as u64);
     }
     if contexts::is_leave(descriptor.call.into()) {
         let (members, is_fatal) = (descriptor.local_size.into(), operation(descriptor) != ANY_SIGNATURE);
         tell_of_one_left(memory, descriptor.context, members, is_fatal, breach)?;
     }
     match descriptor.request {
-        NO_REQUEST => Ok(()),
-        request => completer.refer((local_index, request), breach, SlotState::Refused),
+        RequestId::NONE => Ok(()),
+        request => completer.refer((local_rank, request), breach, SlotState::Refused),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::memory::pool::{NONE, Walk};
 use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
+use bcs_core::LocalRank;
 
 /// What an arrival did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub const COMMON_INSTANCES: usize = INSTANCES / 2;
 #[inline]
 pub fn arrive(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     descriptor: &CollectiveDescriptor,
 ) -> Result<Arrival, Corrupt> {
     if let Some(breach) = memory.breaches().find(descriptor.context) {
@@ -52,14 +53,14 @@ pub fn arrive(
         note_left(memory, descriptor.context)?;
         return Ok(Arrival::Left);
     }
-    let Some(index) = find_or_make(memory, local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
+    let Some(index) = find_or_make(memory, local_rank, descriptor)? else { return Ok(Arrival::NoRoom) };
     let instance = memory.instance(index)?;
     let members = memory.members(index)?;
     let begun = Called::of(instance);
     let called = begun
         .joined(Called::by(descriptor))
         .filter(|_| instance.expected.get() == descriptor.local_size as u32);
-    let (value, limit) = (descriptor.local_index as u64, members.len() as u64);
+    let (value, limit) = (descriptor.position as u64, members.len() as u64);
     let member =
         members.get(value as usize).ok_or(Corrupt { what: "member of a collective", value, limit })?;
     let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
@@ -77,7 +78,7 @@ pub fn arrive(
         instance.root.set(called.root);
         instance.bytes.set(called.bytes);
     }
-    member.local_index.set(local_index);
+    member.local_rank.set(local_rank);
     member.comm_rank.set(descriptor.comm_rank);
     member.request.set(descriptor.request);
     member.bytes.set(descriptor.bytes);
@@ -88,7 +89,7 @@ pub fn arrive(
         }
         Payload::Slab(slab) => {
             member.place.set(1);
-            member.payload[0].set(slab as u64);
+            member.payload[0].set(slab.0.into());
         }
         Payload::Memory(at) | Payload::Pooled(at) => {
             return Err(Corrupt { what: "place of a contribution", value: at, limit: 0 });
@@ -96,7 +97,7 @@ pub fn arrive(
     }
     member.arrived.set(1);
     if is_root {
-        instance.root_member.set(descriptor.local_index as u32 + 1);
+        instance.root_member.set(descriptor.position as u32 + 1);
     }
     instance.arrived.set(arrived);
     if has_all {
@@ -117,7 +118,7 @@ pub fn arrive(
 #[inline]
 fn find_or_make(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     descriptor: &CollectiveDescriptor,
 ) -> Result<Option<u32>, Corrupt> {
     free_departed(memory)?;
@@ -131,7 +132,7 @@ fn find_or_make(
             return Ok(Some(index));
         }
     }
-    let begun = &memory.rank(local_index)?.begun;
+    let begun = &memory.rank(local_rank)?.begun;
     let share = ((INSTANCES - COMMON_INSTANCES) as u32 / memory.layout().local_ranks).max(1);
     if header.pools.instances.used() as usize >= COMMON_INSTANCES && begun.get() >= share {
         return Ok(None);
@@ -155,7 +156,7 @@ fn find_or_make(
     instance.root_member.set(0);
     instance.result_member.set(0);
     instance.readers.set(0);
-    instance.begun_by.set(local_index);
+    instance.begun_by.set(local_rank);
     instance.left.set(0);
     instance.departed.store(0, Ordering::Relaxed);
     for member in memory.members(index)?.iter().take(descriptor.local_size as usize) {
@@ -251,7 +252,7 @@ mod tests {
         for (sequence, payload) in (0..).zip([Payload::Memory(0x1000), Payload::Pooled(0x1000)]) {
             let descriptor =
                 CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(3, 0, 2, sequence) };
-            let told = arrive(&memory, 0, &descriptor).expect_err("no such place").to_string();
+            let told = arrive(&memory, LocalRank(0), &descriptor).expect_err("no such place").to_string();
             assert!(told.contains("place of a contribution 4096"), "{told}");
         }
         let member = &memory.members(0).unwrap()[0];
@@ -266,7 +267,8 @@ mod tests {
         let contexts = [3, 17, 19, 4000];
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
             assert!(matches!(
-                arrive(&memory, 0, &CollectiveDescriptor::of_two(context, 0, 2, sequence)).unwrap(),
+                arrive(&memory, LocalRank(0), &CollectiveDescriptor::of_two(context, 0, 2, sequence))
+                    .unwrap(),
                 Arrival::At(_)
             ));
         }

@@ -4,8 +4,10 @@
 //! the start of the next slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep
 //! are remembered, so that the driver wakes them after it gave the token back.
 
+use bcs_core::LocalRank;
 use smallvec::SmallVec;
 
+use crate::memory::numbers::RequestId;
 use crate::memory::queue::{self, LINKS};
 use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
@@ -17,16 +19,16 @@ const TOUCHED: usize = 16;
 /// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
 #[derive(Default)]
 pub struct Touched {
-    ranks: SmallVec<[u32; TOUCHED]>,
+    ranks: SmallVec<[LocalRank; TOUCHED]>,
     more: bool,
 }
 
 impl Touched {
     #[inline]
-    fn add(&mut self, local_index: u32) {
+    fn add(&mut self, local_rank: LocalRank) {
         match self.ranks.len() {
             TOUCHED => self.more = true,
-            _ => self.ranks.push(local_index),
+            _ => self.ranks.push(local_rank),
         }
     }
 
@@ -38,13 +40,13 @@ impl Touched {
 
     /// The ranks, perhaps with repetitions; none when there were too many to remember: then anybody may be
     /// meant.
-    pub fn ranks(&self) -> Option<&[u32]> {
+    pub fn ranks(&self) -> Option<&[LocalRank]> {
         (!self.more).then_some(&self.ranks)
     }
 }
 
-/// A request: its rank's local index, and its slot.
-pub type RankRequest = (u32, u32);
+/// A request: its rank, and its slot.
+pub type RankRequest = (LocalRank, RequestId);
 
 /// What a receive is told of its message: source, tag, and the word of the length.
 pub type Status = (u32, i32, u64);
@@ -65,13 +67,13 @@ impl<'m> Completer<'m> {
     }
 
     #[inline]
-    fn slot(&self, (local_index, request): RankRequest) -> Result<&'m RequestSlot, Corrupt> {
-        self.memory.request(local_index, request)
+    fn slot(&self, (local_rank, request): RankRequest) -> Result<&'m RequestSlot, Corrupt> {
+        self.memory.request(local_rank, request)
     }
 
     /// A transfer has completed a request of this rank.
-    pub(crate) fn touch(&mut self, local_index: u32) {
-        self.touched.add(local_index);
+    pub(crate) fn touch(&mut self, local_rank: LocalRank) {
+        self.touched.add(local_rank);
     }
 
     /// Completes the receive of a message that came in its descriptor, whose words these are.
@@ -149,7 +151,7 @@ impl<'m> Completer<'m> {
 
     #[cold]
     fn hold_back(&mut self, to: RankRequest, state: SlotState, kind: DeliveryKind) -> Result<(), Corrupt> {
-        let note = [to.0 as u64 | (to.1 as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
+        let note = [to.0.0 as u64 | (to.1.0 as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
         if !self.memory.header().slice.held.push_within(self.memory, &note, ENTRIES)? {
             // Nothing to note it in: resuming a slice early is better than never.
             return self.publish_now(to, state, kind);
@@ -169,7 +171,7 @@ impl<'m> Completer<'m> {
                 s if s == SlotState::Cancelled as u64 => SlotState::Cancelled,
                 _ => SlotState::Done,
             };
-            let to = (words[0] as u32, (words[0] >> 32) as u32);
+            let to = (LocalRank(words[0] as u32), RequestId((words[0] >> 32) as u32));
             self.publish_now(to, state, DeliveryKind::from_word(words[2]))?;
             queue::give_back(self.memory, entry)?;
             published += 1;

@@ -192,7 +192,7 @@ fn a_launcher_says_at_any_time_what_its_ranks_do() {
     let mut job = launch(&job(vec![application(3, node_rank(), &["block"])], &[0, 1, 0]));
     job.prepare();
     let ranks = |state: &JobState| state.ranks.iter().map(|r| r.rank).collect::<Vec<_>>();
-    assert_eq!(ranks(&report(&mut job.nodes[0], 1)), [0, 2]);
+    assert_eq!(ranks(&report(&mut job.nodes[0], 1)), [0, 2].map(Rank));
     job.go();
     let peers = [vec![1, 0], vec![2]];
     for (node, peers) in job.nodes.iter_mut().zip(peers) {

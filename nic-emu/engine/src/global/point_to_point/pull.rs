@@ -7,13 +7,15 @@
 use super::{Env, Incoming, Late, PointToPointEngine, status_of};
 use crate::global::error::GlobalError;
 use crate::matching::message_of_words;
-use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
+use crate::memory::descriptor::{self, Payload, SendDescriptor};
+use crate::memory::numbers::RequestId;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
 use crate::memory::ring::Words;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, NicMemory};
+use bcs_core::LocalRank;
 use std::collections::VecDeque;
 
 /// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic
@@ -26,7 +28,7 @@ impl PointToPointEngine {
     pub(super) fn note_late(
         &mut self,
         env: &Env<'_, '_>,
-        receiver: u32,
+        receiver: LocalRank,
         send: &SendDescriptor,
     ) -> Result<(), Corrupt> {
         let is_elsewhere = matches!(send.payload, Payload::Slab(_) | Payload::Memory(_));
@@ -83,7 +85,7 @@ impl PointToPointEngine {
         // The sender's request is complete when its bytes have been read: it cannot be taken back any more.
         descriptor::forget_request(cell);
         let (pooled, to, bytes) =
-            (Some((block, late.entry)), (late.receiver, NO_REQUEST), message.send.bytes);
+            (Some((block, late.entry)), (late.receiver, RequestId::NONE), message.send.bytes);
         let transfer = Incoming { pooled, message, node, to, address: 0, bytes, granted: 0, moved: 0 };
         self.incoming.insert(late.number, transfer);
         self.to_grant.push_back(late.number);
@@ -95,7 +97,7 @@ impl PointToPointEngine {
     pub(super) fn finish_pooled(&mut self, env: &mut Env<'_, '_>, id: u64) -> Result<(), Corrupt> {
         let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
         let Some((block, entry)) = transfer.pooled else { return Ok(()) };
-        if transfer.to.1 != NO_REQUEST {
+        if transfer.to.1 != RequestId::NONE {
             env.completer.complete(transfer.to, status_of(&transfer.message), &Delivery::InPool(block))?;
         } else {
             // One that a local slice has matched has left its entry: its receive comes with the pair.

@@ -2,6 +2,7 @@
 
 use super::match_queues::RECEIVE_WORDS;
 use super::searched::Searched;
+use crate::memory::numbers::RequestId;
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::{Corrupt, ENTRIES, NicMemory, RankBlock, Word64};
 
@@ -83,8 +84,8 @@ impl<'m> PostedReceives<'m> {
     }
 
     /// The receive that this request waits for.
-    pub fn find_request(&self, request: u32) -> Result<Option<PostedAt>, Corrupt> {
-        let is_it = |word: u64| (word >> 32) as u32 == request;
+    pub fn find_request(&self, request: RequestId) -> Result<Option<PostedAt>, Corrupt> {
+        let is_it = |word: u64| (word >> 32) as u32 == request.0;
         if self.has_oldest() && is_it(self.oldest[3].get()) {
             return Ok(Some(PostedAt::Oldest));
         }

@@ -3,7 +3,9 @@
 use super::{PostedReceives, UnexpectedMessages};
 use crate::matching::Envelope;
 use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::numbers::RequestId;
 use crate::memory::{Layout, NicMemory};
+use bcs_core::LocalRank;
 use proptest::prelude::*;
 
 fn memory() -> NicMemory {
@@ -55,8 +57,8 @@ proptest! {
     #[test]
     fn a_receive_takes_the_oldest_message_that_it_may(steps in steps(message(), receive().boxed())) {
         let memory = memory();
-        let unexpected = UnexpectedMessages::of(&memory, memory.rank(0).unwrap());
-        let other = UnexpectedMessages::of(&memory, memory.rank(1).unwrap());
+        let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
+        let other = UnexpectedMessages::of(&memory, memory.rank(LocalRank(1)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
         let mut renamed = 100;
         for (number, step) in (0u32..).zip(steps) {
@@ -113,7 +115,7 @@ proptest! {
     #[test]
     fn a_message_meets_the_oldest_receive_that_takes_it(steps in steps(receive(), message().boxed())) {
         let memory = memory();
-        let posted = PostedReceives::of(&memory, memory.rank(0).unwrap());
+        let posted = PostedReceives::of(&memory, memory.rank(LocalRank(0)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
         for (number, step) in (0u32..).zip(steps) {
             match step {
@@ -136,7 +138,7 @@ proptest! {
                 }
                 Step::Remove(at) if !model.is_empty() => {
                     let (_, number) = model.remove(at % model.len());
-                    let at = posted.find_request(number).unwrap().unwrap();
+                    let at = posted.find_request(RequestId(number)).unwrap().unwrap();
                     posted.remove(at).unwrap();
                 }
                 Step::Remove(_) => {}
@@ -150,7 +152,7 @@ proptest! {
 #[test]
 fn the_search_of_a_long_queue_does_not_grow_with_it() {
     let memory = memory();
-    let unexpected = UnexpectedMessages::of(&memory, memory.rank(0).unwrap());
+    let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
     const MESSAGES: i32 = 100_000;
     for tag in 0..MESSAGES {
         let envelope = Envelope { context: 1, source: tag as u32 % 7, tag };

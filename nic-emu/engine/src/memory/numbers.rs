@@ -1,0 +1,18 @@
+//! Numbers of requests and slabs: a type for each, so that none is taken for another. Bare numbers are in
+//! words of NIC memory and in records between nodes.
+
+use bcs_core::id;
+
+id! {
+    /// A request slot of a rank.
+    RequestId(u32), ""
+}
+id! {
+    /// A slab of a rank; of a run the first one.
+    SlabId(u32), ""
+}
+
+impl RequestId {
+    /// No request: of a send that was complete when it was posted, and where nobody waits.
+    pub const NONE: Self = Self(u32::MAX);
+}
