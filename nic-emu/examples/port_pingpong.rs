@@ -5,20 +5,26 @@
 
 use bcs_core::{LocalRank, NodeId, Placement, Rank, SliceLength};
 use nic_emu::arithmetic::Arithmetic;
+use nic_emu::contexts::Context;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
-use nic_emu::memory::numbers::RequestId;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::status::WaitingFor;
 use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
 
-const WAIT: WaitingFor =
-    WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: Rank(0), ..WaitingFor::SOMETHING };
+const WAIT: WaitingFor = WaitingFor {
+    call: 0,
+    context: Context(2),
+    peer: CommRank(0),
+    peer_in_job: Rank(0),
+    ..WaitingFor::SOMETHING
+};
 
 fn send(port: &mut Port, to: u32, data: &[u8]) {
     let send = Send {
-        context: 2,
-        source: port.local_index().0,
+        context: Context(2),
+        source: CommRank(port.local_index().0),
         tag: 1,
         destination: Rank(to),
         synchronous: false,
@@ -36,7 +42,11 @@ fn send(port: &mut Port, to: u32, data: &[u8]) {
 fn post_receive(port: &mut Port, from: u32, data: &mut [u8]) -> RequestId {
     // SAFETY: the callers wait for the request before `data` goes.
     unsafe {
-        port.post_receive(&Envelope { context: 2, source: from, tag: 1 }, data.as_mut_ptr(), data.len())
+        port.post_receive(
+            &Envelope { context: Context(2), source: CommRank(from), tag: 1 },
+            data.as_mut_ptr(),
+            data.len(),
+        )
     }
     .unwrap()
 }
@@ -51,7 +61,7 @@ fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
     let collective = Collective {
         kind: CollectiveKind::Barrier,
         operation: (0, 0),
-        context: 3,
+        context: Context(3),
         comm: (rank, ranks),
         root: 0,
         call: mds::Primitive::Barrier.index() as u8,

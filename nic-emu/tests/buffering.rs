@@ -4,20 +4,33 @@
 mod ports;
 
 use bcs_core::{LocalRank, Rank, SliceLength};
+use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::numbers::{RequestId, SlabId};
+use nic_emu::memory::numbers::{CommRank, RequestId, SlabId};
 use nic_emu::memory::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
 use nic_emu::memory::status::WaitingFor;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
 use ports::ports;
 
-const WAIT: WaitingFor =
-    WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: Rank(0), ..WaitingFor::SOMETHING };
-const ENVELOPE: Envelope = Envelope { context: 2, source: 0, tag: 1 };
+const WAIT: WaitingFor = WaitingFor {
+    call: 0,
+    context: Context(2),
+    peer: CommRank(0),
+    peer_in_job: Rank(0),
+    ..WaitingFor::SOMETHING
+};
+const ENVELOPE: Envelope = Envelope { context: Context(2), source: CommRank(0), tag: 1 };
 
 fn send(port: &mut Port, data: &[u8], synchronous: bool) -> Posted {
-    let send = Send { context: 2, source: 0, tag: 1, destination: Rank(1), synchronous, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag: 1,
+        destination: Rank(1),
+        synchronous,
+        signature: 0,
+    };
     // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
     unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
 }

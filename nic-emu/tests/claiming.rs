@@ -4,10 +4,10 @@
 mod ports;
 
 use bcs_core::{Rank, SliceLength};
+use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
-use nic_emu::memory::descriptor::ANY_SOURCE;
-use nic_emu::memory::numbers::RequestId;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::slab::BUFFERED_BYTES;
 use nic_emu::memory::status::WaitingFor;
 use nic_emu::memory::token::Holder;
@@ -17,15 +17,27 @@ use nic_emu::threads::processor::{Lent, Processor};
 use ports::ports;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-const WAIT: WaitingFor =
-    WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: Rank(0), ..WaitingFor::SOMETHING };
+const WAIT: WaitingFor = WaitingFor {
+    call: 0,
+    context: Context(2),
+    peer: CommRank(0),
+    peer_in_job: Rank(0),
+    ..WaitingFor::SOMETHING
+};
 
 fn envelope(tag: i32) -> Envelope {
-    Envelope { context: 2, source: 0, tag }
+    Envelope { context: Context(2), source: CommRank(0), tag }
 }
 
 fn send(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) {
-    let send = Send { context: 2, source: 0, tag, destination: Rank(1), synchronous, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag,
+        destination: Rank(1),
+        synchronous,
+        signature: 0,
+    };
     // SAFETY: the data lives until the send is complete.
     if let Posted::Request(request) = unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap() {
         port.wait(&WAIT, |port| port.test(request)).unwrap();
@@ -182,7 +194,14 @@ fn what_is_not_the_oldest_message_for_the_receive_is_not_claimed() {
 fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixed_slices() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let post = |port: &mut Port, bytes: &[u8], synchronous| {
-        let send = Send { context: 2, source: 0, tag: 1, destination: Rank(1), synchronous, signature: 0 };
+        let send = Send {
+            context: Context(2),
+            source: CommRank(0),
+            tag: 1,
+            destination: Rank(1),
+            synchronous,
+            signature: 0,
+        };
         // SAFETY: the callers' data lives as long as the test.
         unsafe { port.post_send(&send, bytes.as_ptr(), bytes.len()) }.unwrap()
     };
@@ -220,9 +239,9 @@ fn receive_in_windows(port: &mut Port, plan: &[(i32, usize, bool)], seed: u64) {
         let mut pending: Vec<(usize, RequestId)> = Vec::new();
         for (i, buffer) in buffers.iter_mut().enumerate() {
             let (tag, bytes, _) = plan[first + i];
-            let source = if next(&mut state).is_multiple_of(30) { ANY_SOURCE } else { 0 };
+            let source = if next(&mut state).is_multiple_of(30) { CommRank::ANY_SOURCE } else { CommRank(0) };
             let (envelope, room) = (Envelope { source, ..envelope(tag) }, (buffer.as_mut_ptr(), bytes));
-            let peer = if source == 0 { Rank(0) } else { Rank::NOBODY };
+            let peer = if source == CommRank(0) { Rank(0) } else { Rank::NOBODY };
             // SAFETY: the buffers live until their receives are complete.
             let posted = unsafe { port.begin_receive(&envelope, (peer, 0), 0, room) };
             pending.push((i, posted.unwrap()));
@@ -315,7 +334,7 @@ fn receives_that_are_held_come_before_what_is_asked_for_later() {
     assert_eq!(&later[..6], b"second");
     // A receive for any source takes the second message.
     let request = hold(&mut receiver, &mut held);
-    let any = Envelope { source: ANY_SOURCE, ..envelope(1) };
+    let any = Envelope { source: CommRank::ANY_SOURCE, ..envelope(1) };
     // SAFETY: the buffer lives until the receive is complete.
     let younger = unsafe { receiver.post_receive(&any, later.as_mut_ptr(), 8) }.unwrap();
     send(&mut sender, 1, b"1st", false);

@@ -6,10 +6,12 @@ use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
 use bcs_core::{JobId, LocalRank, NodeId, NodeSet, Placement, Rank, SliceLength};
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Source, Ticket};
 use nic_emu::arithmetic::Arithmetic;
+use nic_emu::contexts::Context;
 use nic_emu::host::mapping::create;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::slab::SLAB_BYTES;
 use nic_emu::memory::{INSTANCES, Layout, NicMemory};
 use nic_emu::port::{Collective, Port, PortError, Posted, Send};
@@ -169,11 +171,18 @@ fn receive_after(harm: impl FnOnce(&NicMemory, &mut [u8])) -> (Result<(), PortEr
     let [mut sender, mut receiver] = [0, 1].map(|rank| Port::open(memory.clone(), LocalRank(rank)).unwrap());
     let data = vec![7u8; 1 << 20];
     let (mut buffer, mut other) = (vec![0u8; data.len()], vec![0u8; 4 * data.len()]);
-    let send = Send { context: 2, source: 0, tag: 1, destination: Rank(1), synchronous: false, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag: 1,
+        destination: Rank(1),
+        synchronous: false,
+        signature: 0,
+    };
     // SAFETY: the data lives until the end of the function.
     let posted = unsafe { sender.post_send(&send, data.as_ptr(), data.len()) }.unwrap();
     assert!(matches!(posted, Posted::Request(_)));
-    let envelope = Envelope { context: 2, source: 0, tag: 1 };
+    let envelope = Envelope { context: Context(2), source: CommRank(0), tag: 1 };
     // SAFETY: the buffer lives until the end of the function.
     let request = unsafe { receiver.post_receive(&envelope, buffer.as_mut_ptr(), buffer.len()) }.unwrap();
     run(&mut sender);
@@ -224,7 +233,7 @@ fn collective(kind: CollectiveKind, rank: u32, sequence: u32) -> Collective {
     Collective {
         kind,
         operation: (0, 0),
-        context: 3,
+        context: Context(3),
         comm: (rank, 2),
         root: 0,
         call: 0,
@@ -262,7 +271,7 @@ fn a_list_of_collectives_that_goes_in_a_circle_is_an_error_and_no_walk_without_e
         reach_barrier(&mut ports[0], 0, 1);
         run(&mut ports[0]);
         let first = memory.instance(0).unwrap();
-        assert_eq!((first.context.get(), first.sequence.get()), (3, 1));
+        assert_eq!((first.context.get(), first.sequence.get()), (Context(3), 1));
         first.next.set(1);
         // As many further on, so that it is looked for in the same chain.
         reach_barrier(&mut ports[1], 1, 1 + INSTANCES as u32);

@@ -2,9 +2,10 @@
 //! the third (paper, §3.1), whether or not the NIC rested before.
 
 use bcs_core::{LocalRank, Rank};
+use nic_emu::contexts::Context;
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::numbers::RequestId;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Port, Send};
@@ -14,7 +15,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 const PERIOD: u64 = 1_000;
-const CONTEXT: u32 = 2;
+const CONTEXT: Context = Context(2);
 
 thread_local! {
     static CLOCK: Cell<u64> = const { Cell::new(0) };
@@ -56,13 +57,13 @@ impl Job {
         CLOCK.set(now);
         let send = Send {
             context: CONTEXT,
-            source: 0,
+            source: CommRank(0),
             tag: 5,
             destination: Rank(1),
             synchronous: false,
             signature: 0,
         };
-        let envelope = Envelope { context: CONTEXT, source: 0, tag: 5 };
+        let envelope = Envelope { context: CONTEXT, source: CommRank(0), tag: 5 };
         // SAFETY: the tests keep the buffer until the request is complete, and the payload is copied at once.
         unsafe {
             self.ports[0].post_send(&send, [7u8; 8].as_ptr(), 8).unwrap();

@@ -4,8 +4,10 @@
 mod ports;
 
 use bcs_core::{LocalRank, Rank, SliceLength};
+use nic_emu::contexts::Context;
 use nic_emu::hang::{HangReport, JobState};
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::slab::{BUFFERED_BYTES, SLAB_BYTES};
 use nic_emu::memory::status::{Activity, Room, WaitingFor};
 use nic_emu::memory::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};
@@ -15,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const WAIT: WaitingFor = WaitingFor {
     call: 0,
-    context: 2,
-    peer: 1,
+    context: Context(2),
+    peer: CommRank(1),
     tag: 0,
     bytes: 65_536,
     requests: 1,
@@ -26,7 +28,14 @@ const WAIT: WaitingFor = WaitingFor {
 };
 
 fn post(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) -> Posted {
-    let send = Send { context: 2, source: 0, tag, destination: Rank(1), synchronous, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag,
+        destination: Rank(1),
+        synchronous,
+        signature: 0,
+    };
     // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
     unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
 }
@@ -41,7 +50,7 @@ fn send(port: &mut Port, tag: i32, data: &[u8]) {
 /// A message of this tag, as far as there is room.
 fn receive(port: &mut Port, tag: i32, room: usize) -> (Vec<u8>, u64) {
     let mut buffer = vec![0xaa; room];
-    let envelope = Envelope { context: 2, source: 0, tag };
+    let envelope = Envelope { context: Context(2), source: CommRank(0), tag };
     // SAFETY: the buffer lives until the request is complete.
     let request = unsafe { port.post_receive(&envelope, buffer.as_mut_ptr(), room) }.unwrap();
     let outcome = port.wait(&WAIT, |port| port.test(request)).unwrap();
@@ -63,7 +72,7 @@ fn arrive_in_another_order(slice: SliceLength, messages: i32, most: usize) {
     assert!(pool.messages() > 0 && pool.refused() == 0);
     for tag in (0..messages).map(|i| i * 7 % messages) {
         let expected = message(tag, most);
-        let envelope = Envelope { context: 2, source: 0, tag };
+        let envelope = Envelope { context: Context(2), source: CommRank(0), tag };
         let outcome = receiver.wait(&WAIT, |port| port.probe(&envelope)).unwrap();
         assert_eq!(outcome.length.bytes(), expected.len() as u64);
         let (got, bytes) = receive(&mut receiver, tag, expected.len());
@@ -134,7 +143,9 @@ fn a_synchronous_send_out_of_whose_slab_the_message_was_taken_can_be_taken_back_
         while sender.lend().unwrap() {}
         assert_eq!(sender.test(request).unwrap().unwrap().cancelled, tag % 2 == 0);
     }
-    assert!(receiver.probe(&Envelope { context: 2, source: 0, tag: 0 }).unwrap().is_none());
+    assert!(
+        receiver.probe(&Envelope { context: Context(2), source: CommRank(0), tag: 0 }).unwrap().is_none()
+    );
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
 
 /// Leaves a communicator, and the hidden one that it has, in which nothing is under way here.
 fn give_up(process: &mut Guard, local: Option<Communicator>, mut freed: Communicator) -> MpiResult {
-    let is_whole = process.port.check_whole(freed.context + 1).is_ok();
+    let is_whole = process.port.check_whole(freed.context.of_collectives()).is_ok();
     if let Some(mut local) = local {
         leave(process, &mut local)?;
         release(local.error_handler)?;
@@ -89,7 +89,7 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
     // Members of a broken communicator do not meet any more.
     end_if_unheard(&process.port, communicator);
     if communicator.contexts().check_whole(&mut process.port).is_err() {
-        process.port.leave_broken(context + 1, members);
+        process.port.leave_broken(context.of_collectives(), members);
         return Ok(());
     }
     let may_not_fit = communicator.on_nic.1 > 1 && communicator.sequence != 0;
@@ -107,7 +107,7 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
         }
         // Others have found that it is broken since the look above.
         Err(error) if matches!(error.problem(), Problem::Mismatch(_)) => {
-            process.port.leave_broken(context + 1, members);
+            process.port.leave_broken(context.of_collectives(), members);
             Ok(())
         }
         Err(error) => Err(error),

@@ -10,7 +10,7 @@ use crate::handle::Table;
 use crate::kind::{Kind, Stale};
 use crate::object::error_handler::{release, retain};
 use bcs_core::Rank;
-use nic_emu::contexts;
+use nic_emu::contexts::{self, Context};
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
 use nic_emu::memory::groups;
@@ -51,7 +51,7 @@ impl Communicators {
                 ..Communicator::new(all, rank, local)
             },
             own: Communicator {
-                context: self_context(rank),
+                context: self_context(Rank(rank)),
                 name: "MPI_COMM_SELF".into(),
                 ..Communicator::new(alone, 0, (0, 1))
             },
@@ -187,10 +187,10 @@ pub(crate) fn register_nodes(
     memory: &NicMemory,
     group: &Group,
     here: u16,
-    context: u32,
+    context: Context,
 ) -> Result<(), PortError> {
     if (here as u32) < group.size() && contexts::has_slot(memory, context) {
-        groups::register(memory, context + 1, group.ranks().into_iter().map(Rank))?;
+        groups::register(memory, context.of_collectives(), group.ranks().into_iter().map(Rank))?;
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::process;
 use crate::request::persistent;
 use bcs_core::Rank;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Posted, Send};
 use std::ffi::{c_int, c_void};
 
@@ -23,7 +24,7 @@ struct PersistentSend {
     mode: SendMode,
     message: Outgoing,
     /// The descriptor, and the destination's rank in the communicator; none for MPI_PROC_NULL.
-    to: Option<(Send, u32)>,
+    to: Option<(Send, CommRank)>,
     comm: MPI_Comm,
 }
 

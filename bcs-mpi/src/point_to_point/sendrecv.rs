@@ -14,7 +14,7 @@ use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::numbers::RequestId;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::Send;
 use nic_emu::slab::BUFFERED_BYTES;
 use std::ffi::{c_int, c_void};
@@ -36,7 +36,7 @@ pub struct Peers {
 /// no peer for MPI_PROC_NULL.
 struct Halves {
     message: Outgoing,
-    to: Option<(Send, u32)>,
+    to: Option<(Send, CommRank)>,
     buffer: Incoming,
     /// What the receive tells of its type.
     told: u16,

@@ -30,7 +30,7 @@ pub(crate) static EXIT: OnceLock<Exit> = OnceLock::new();
 /// given and waited for nobody: it ends the job.
 pub(crate) fn end_if_unheard(port: &Port, communicator: &Communicator) {
     if communicator.errors_are_fatal()
-        && let Err(PortError::Broken(report)) = port.check_whole(communicator.context + 1)
+        && let Err(PortError::Broken(report)) = port.check_whole(communicator.context.of_collectives())
     {
         end_told(&report);
     }

@@ -48,7 +48,7 @@ impl Pending {
         let sent = outcome.length.bytes();
         match self.room {
             Some(room) if sent > room || self.is_exact && sent < room => {
-                let from = self.giver.unwrap_or(outcome.source);
+                let from = self.giver.unwrap_or(outcome.source.0);
                 Err(misfit(sent as usize, room as usize, from))
             }
             _ => Ok(Some(())),

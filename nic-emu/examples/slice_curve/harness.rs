@@ -5,13 +5,14 @@ use bcs_core::{LocalRank, NodeId, Rank};
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
+use nic_emu::contexts::Context;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
 use nic_emu::memory::groups;
-use nic_emu::memory::numbers::RequestId;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::status::Phase;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Collective, Port, Posted, Send};
@@ -83,7 +84,7 @@ pub struct Cluster {
 }
 
 /// The context of all messages; collectives have the next.
-const CONTEXT: u32 = 2;
+const CONTEXT: Context = Context(2);
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -130,7 +131,7 @@ impl Cluster {
                     let (to, from) = ((rank + 1) % nodes, (rank + nodes - 1) % nodes);
                     let send = Send {
                         context: CONTEXT,
-                        source: rank,
+                        source: CommRank(rank),
                         tag: 1,
                         destination: Rank(to),
                         synchronous: false,
@@ -141,7 +142,7 @@ impl Cluster {
                         unsafe { port.post_send(&send, out.as_ptr(), bytes) }.expect("the send is right");
                     let is_short = load == Load::Exchange;
                     assert_eq!(sent == Posted::Complete, is_short, "short messages ride in their descriptor");
-                    let envelope = Envelope { context: CONTEXT, source: from, tag: 1 };
+                    let envelope = Envelope { context: CONTEXT, source: CommRank(from), tag: 1 };
                     // SAFETY: as above.
                     unsafe { port.post_receive(&envelope, into.as_mut_ptr(), bytes) }
                         .expect("the receive is right")
@@ -157,7 +158,7 @@ impl Cluster {
                     let collective = Collective {
                         kind,
                         operation,
-                        context: CONTEXT + 1,
+                        context: CONTEXT.of_collectives(),
                         comm: (rank, nodes),
                         root: 0,
                         call: 0,
@@ -248,6 +249,7 @@ fn memory(node: u32, nodes: u32) -> NicMemory {
     status.set_job_rank(Rank(node));
     status.set_phase(Phase::Attached);
     (0..nodes).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
-    groups::register(&memory, CONTEXT + 1, (0..nodes).map(Rank)).expect("all ranks are of the job");
+    groups::register(&memory, CONTEXT.of_collectives(), (0..nodes).map(Rank))
+        .expect("all ranks are of the job");
     memory
 }

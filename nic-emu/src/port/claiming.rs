@@ -12,11 +12,10 @@ use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::descriptor::{
-    ANY_SOURCE, Check, INLINE_BYTES, Length, PAYLOAD, Payload, PointToPoint, SendDescriptor,
-    is_buffered_inline, is_send,
+    Check, INLINE_BYTES, Length, PAYLOAD, Payload, PointToPoint, SendDescriptor, is_buffered_inline, is_send,
 };
 use crate::memory::doorbell::{Heads, RingKind};
-use crate::memory::numbers::{RequestId, SlabId};
+use crate::memory::numbers::{CommRank, RequestId, SlabId};
 use crate::memory::ring::{Ring, Words};
 use crate::memory::{NicMemory, SEND_RING};
 use crate::port::Outcome;
@@ -81,7 +80,10 @@ impl Port {
         (data, room): (*mut u8, usize),
         may_poll: bool,
     ) -> Result<Option<Outcome>, PortError> {
-        if envelope.source == ANY_SOURCE || !self.pacing.lets_ranks_claim() || !self.outstanding.is_empty() {
+        if envelope.source == CommRank::ANY_SOURCE
+            || !self.pacing.lets_ranks_claim()
+            || !self.outstanding.is_empty()
+        {
             return Ok(None);
         }
         let Some(sender) = self.memory.local_rank(peer)? else { return Ok(None) };

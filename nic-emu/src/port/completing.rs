@@ -8,9 +8,10 @@ use super::posting::copy_small;
 use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::matching::Message;
+use crate::memory::contexts::Context;
 use crate::memory::descriptor::Length;
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::RequestId;
+use crate::memory::numbers::{CommRank, RequestId};
 use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
 use crate::threads::buffer_receiver;
@@ -19,13 +20,13 @@ use crate::threads::buffer_receiver;
 const MATCHED_CONTEXTS: u32 = 1 << 23;
 
 const _: () =
-    assert!(MATCHED_CONTEXTS as usize > ENTRIES && FIRST_MATCHED_CONTEXT <= u32::MAX - MATCHED_CONTEXTS);
+    assert!(MATCHED_CONTEXTS as usize > ENTRIES && FIRST_MATCHED_CONTEXT.0 <= u32::MAX - MATCHED_CONTEXTS);
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The tag.
     pub tag: i32,
     /// Length of the message; more than the receive's capacity means that it was truncated.
@@ -47,7 +48,7 @@ pub enum Release {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The tag.
     pub tag: i32,
     /// Length of the message.
@@ -177,8 +178,8 @@ impl Port {
     /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on
     /// a receive in the context that is answered, which is this message's alone, takes it, and nothing else
     /// does.
-    pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, u32)>, PortError> {
-        let (local_index, matched) = (self.local_index, FIRST_MATCHED_CONTEXT + self.next_matched);
+    pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, Context)>, PortError> {
+        let (local_index, matched) = (self.local_index, Context(FIRST_MATCHED_CONTEXT.0 + self.next_matched));
         let found =
             self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope, Some(matched)))?;
         Ok(found.map(|outcome| {

@@ -11,9 +11,9 @@ use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::RECEIVE_RING;
 use crate::memory::claims::CLAIMED_SENDERS;
-use crate::memory::descriptor::{ANY_SOURCE, Check, ReceiveDescriptor, is_buffered_inline};
+use crate::memory::descriptor::{Check, ReceiveDescriptor, is_buffered_inline};
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::RequestId;
+use crate::memory::numbers::{CommRank, RequestId};
 use crate::memory::request::Delivery;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::port::outstanding::Purpose;
@@ -71,7 +71,7 @@ impl Port {
     ) -> Result<Option<LocalRank>, PortError> {
         if !self.pacing.lets_ranks_claim()
             || capacity > BUFFERED_BYTES
-            || envelope.source == ANY_SOURCE
+            || envelope.source == CommRank::ANY_SOURCE
             || self.held.len() == MOST_HELD
             || !self.is_first_in_order()
         {

@@ -8,8 +8,8 @@
 
 use crate::channel::Buffer;
 use crate::memory::REQUESTS;
-use crate::memory::numbers::RequestId;
-use crate::memory::status::NOBODY;
+use crate::memory::contexts::Context;
+use crate::memory::numbers::{CommRank, RequestId};
 use bcs_core::Rank;
 
 /// What a request was posted for.
@@ -33,9 +33,9 @@ const UNNAMED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The peer's rank in the communicator, or `ANY_SOURCE`.
-    pub peer: u32,
+    pub peer: CommRank,
     /// The peer's rank in the job; `NOBODY` when there is none, or any.
     pub peer_in_job: Rank,
     /// The tag, or `ANY_TAG`.
@@ -54,8 +54,8 @@ pub struct About {
 impl About {
     /// Of a request without a peer.
     pub const NOTHING: Self = Self {
-        context: u32::MAX,
-        peer: NOBODY,
+        context: Context::NONE,
+        peer: CommRank::NOBODY,
         peer_in_job: Rank::NOBODY,
         tag: 0,
         bytes: 0,
@@ -179,7 +179,7 @@ impl Outstanding {
     /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it
     /// is: what [`Self::about`] answers, and hang reports say.
     #[inline(always)]
-    pub fn label(&mut self, request: RequestId, (peer, peer_in_job): (u32, Rank), owner: u64) {
+    pub fn label(&mut self, request: RequestId, (peer, peer_in_job): (CommRank, Rank), owner: u64) {
         if let Some(record) = self.records.get_mut(request.index()) {
             (record.about.peer, record.about.peer_in_job) = (peer, peer_in_job);
             record.about.owner = owner;
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_taken_request_is_taken_once_and_its_slot_is_used_again() {
         let mut outstanding = Outstanding::default();
-        let about = About { peer: 3, ..About::NOTHING };
+        let about = About { peer: CommRank(3), ..About::NOTHING };
         let first = outstanding.add(Purpose::Collective, About::NOTHING).unwrap();
         let second = outstanding.add(Purpose::Send, about).unwrap();
         assert_eq!(outstanding.take(first), Some((Purpose::Collective, About::NOTHING)));

@@ -8,12 +8,13 @@ use super::rank_port::Port;
 use crate::host::clock::ticks;
 use crate::matching::Envelope;
 use crate::memory::REQUESTS;
+use crate::memory::contexts::Context;
 use crate::memory::descriptor::{
     AGREED_LIMIT, Check, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, Payload, PointToPoint,
     ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::{RequestId, SlabId};
+use crate::memory::numbers::{CommRank, RequestId, SlabId};
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::memory::status::WaitingFor;
@@ -29,9 +30,9 @@ const DECISION_SLICES: u32 = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Send {
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The tag, not negative.
     pub tag: i32,
     /// The receiver's rank in the job.
@@ -78,7 +79,7 @@ pub struct Collective {
     /// `ReduceOp` and `ElementType` of a reduction.
     pub operation: (u8, u8),
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// Rank (with its group, where there are two: [`crate::memory::root`]) and size in the communicator.
     pub comm: (u32, u32),
     /// The root ([`crate::memory::root`]).

@@ -5,9 +5,10 @@ use crate::random::Random;
 use crate::reference::reduced;
 use crate::rules::{Log, Message, Receive, signature};
 use bcs_core::Rank;
+use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
-use nic_emu::memory::numbers::RequestId;
+use nic_emu::memory::descriptor::{ANY_TAG, CollectiveKind};
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::status::{Activity, Phase, RankStatus, Room, WaitingFor};
 use nic_emu::port::board::Board;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
@@ -225,7 +226,7 @@ impl RankRun {
                 let buffer = log.messages[message].data();
                 let send = Send {
                     context,
-                    source: source as u32,
+                    source: CommRank(source as u32),
                     tag,
                     destination: Rank(destination as u32),
                     synchronous,
@@ -248,7 +249,7 @@ impl RankRun {
                     log.probed(self.rank, context, &found);
                     self.post_receive(
                         context,
-                        Some(found.source as usize),
+                        Some(found.source.index()),
                         Some(found.tag),
                         found.length.bytes() as usize,
                         log,
@@ -266,7 +267,7 @@ impl RankRun {
 
     fn post_receive(
         &mut self,
-        context: u32,
+        context: Context,
         from: Option<usize>,
         tag: Option<i32>,
         capacity: usize,
@@ -300,7 +301,7 @@ impl RankRun {
                 CollectiveKind::Reduce | CollectiveKind::Allreduce => (call.op as u8, call.element as u8),
                 _ => (0, 0),
             },
-            context: program.comms[comm].context + 1,
+            context: program.comms[comm].context.of_collectives(),
             comm: (me as u32, members.len() as u32),
             root: call.root as u32,
             call: 0,
@@ -344,8 +345,12 @@ pub enum Outstanding {
     Collective { comm: usize, index: usize },
 }
 
-fn envelope(context: u32, from: Option<usize>, tag: Option<i32>) -> Envelope {
-    Envelope { context, source: from.map_or(ANY_SOURCE, |from| from as u32), tag: tag.unwrap_or(ANY_TAG) }
+fn envelope(context: Context, from: Option<usize>, tag: Option<i32>) -> Envelope {
+    Envelope {
+        context,
+        source: from.map_or(CommRank::ANY_SOURCE, |from| CommRank(from as u32)),
+        tag: tag.unwrap_or(ANY_TAG),
+    }
 }
 
 /// Checks what a collective gave a member; departs if it has to.

@@ -11,6 +11,7 @@ use nic_emu::hang::HangReport;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::queue::{PostedReceives, UnexpectedMessages};
 use nic_emu::memory::slab::{OF_COLLECTIVES, SLABS};
 use nic_emu::port::{Posted, Send};
@@ -245,7 +246,7 @@ impl<M: Machine> Run<'_, M> {
             let message = self.log.messages[message].clone();
             let Envelope { context, source, tag } = message.envelope;
             let comm = self.program.comms.iter().position(|c| c.context == context).unwrap();
-            let (from, tag) = (Some(source as usize), Some(tag));
+            let (from, tag) = (Some(source.index()), Some(tag));
             self.ranks[message.destination].add_call(Call::Receive {
                 comm,
                 from,
@@ -287,7 +288,7 @@ impl<M: Machine> Run<'_, M> {
             let data = [7; 100];
             let send = Send {
                 context,
-                source: i as u32,
+                source: CommRank(i as u32),
                 tag: 99,
                 destination: Rank(i as u32),
                 synchronous: false,
@@ -300,7 +301,7 @@ impl<M: Machine> Run<'_, M> {
                 assert_eq!(posted, Posted::Complete, "rank {i} has lost slabs: only {slab} are left");
             }
             let mut back = vec![[0; 100]; OF_MESSAGES];
-            let envelope = Envelope { context, source: i as u32, tag: 99 };
+            let envelope = Envelope { context, source: CommRank(i as u32), tag: 99 };
             let mut requests = Vec::new();
             for buffer in &mut back {
                 // SAFETY: the buffer outlives the wait for the request.

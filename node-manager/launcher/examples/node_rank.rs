@@ -7,6 +7,7 @@ use bcs_core::{LocalRank, Rank};
 use nic_emu::abort;
 use nic_emu::hang::WORLD_CONTEXT;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Port, PortError, Send};
 use nic_emu::status::WaitingFor;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -22,14 +23,14 @@ fn number(name: &str) -> u32 {
 
 fn receive(port: &mut Port, from: u32, tag: i32) -> Result<u64, PortError> {
     let mut buffer = [0u8; 8];
-    let envelope = Envelope { context: WORLD_CONTEXT, source: from, tag };
+    let envelope = Envelope { context: WORLD_CONTEXT, source: CommRank(from), tag };
     // SAFETY: the buffer is used by nobody else until the wait below is over.
     let request = unsafe { port.post_receive(&envelope, buffer.as_mut_ptr(), buffer.len()) }?;
     let call = mds::Primitive::Recv.index() as u32;
     let what = WaitingFor {
         call,
         context: WORLD_CONTEXT,
-        peer: from,
+        peer: CommRank(from),
         tag,
         bytes: 8,
         peer_in_job: Rank(from),
@@ -42,7 +43,7 @@ fn receive(port: &mut Port, from: u32, tag: i32) -> Result<u64, PortError> {
 fn send(port: &mut Port, from: u32, to: u32, tag: i32, value: u64) -> Result<(), PortError> {
     let send = Send {
         context: WORLD_CONTEXT,
-        source: from,
+        source: CommRank(from),
         tag,
         destination: Rank(to),
         synchronous: false,

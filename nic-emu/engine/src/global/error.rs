@@ -2,6 +2,7 @@
 
 use crate::channel::ChannelError;
 use crate::memory::Corrupt;
+use crate::memory::contexts::Context;
 use bcs_core::NodeId;
 use bcs_fabric::FabricError;
 
@@ -39,7 +40,7 @@ pub enum GlobalError {
     #[error("context {context} spans nodes, but its communicator's members were not registered with the NIC")]
     UnknownGroup {
         /// The context.
-        context: u32,
+        context: Context,
     },
 }
 

@@ -41,7 +41,7 @@ use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::ProcessMemory;
 use crate::matching::{Message, message_of_words};
 use crate::memory::descriptor::{self, Payload, PointToPoint, SendDescriptor};
-use crate::memory::numbers::{RequestId, SlabId};
+use crate::memory::numbers::{CommRank, RequestId, SlabId};
 use crate::memory::request::Delivery;
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::SLAB_BYTES;
@@ -601,7 +601,7 @@ impl PointToPointEngine {
         let index = local(env.memory, rank)?;
         self.give_back(env, rank, place)?;
         if request != RequestId::NONE {
-            env.completer.complete((index, request), (0, 0, 0), &Delivery::InPlace)?;
+            env.completer.complete((index, request), (CommRank(0), 0, 0), &Delivery::InPlace)?;
         }
         Ok(())
     }

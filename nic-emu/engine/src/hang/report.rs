@@ -2,9 +2,11 @@
 
 use super::state::{Full, JobState, RankState, Unreceived};
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::contexts::Context;
+use crate::memory::descriptor::ANY_TAG;
+use crate::memory::numbers::CommRank;
 use crate::memory::slab::{BUFFERED_BYTES, SLABS};
-use crate::memory::status::{NOBODY, Phase, Room, WaitingFor};
+use crate::memory::status::{Phase, Room, WaitingFor};
 use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS};
 use crate::threads::collective_list::COMMON_INSTANCES;
 use bcs_core::{ByteCount, Rank};
@@ -93,7 +95,7 @@ fn call(waits_for: &WaitingFor) -> &'static str {
 
 /// Whether the peer is the root of a collective call, which all its ranks name.
 fn has_root(waits_for: &WaitingFor) -> bool {
-    waits_for.peer < NOBODY && is_rooted(call(waits_for))
+    waits_for.peer < CommRank::NOBODY && is_rooted(call(waits_for))
 }
 
 /// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"; of several ranks together, without the peer that
@@ -105,18 +107,18 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
     }
     let direction = if waits_for.sends { "to" } else { "from" };
     match waits_for.peer {
-        NOBODY => {}
-        ANY_SOURCE => text += " from any source",
+        CommRank::NOBODY => {}
+        CommRank::ANY_SOURCE => text += " from any source",
         root if has_root(waits_for) => text += &format!(", root {root}"),
         _ if together => text += &format!(" {direction} one rank each"),
         peer => text += &format!(" {direction} {peer}"),
     }
     // Ranks of this report are those of the job; a peer is named as the call names it.
-    let elsewhere = waits_for.peer_in_job < Rank::NOBODY && waits_for.peer_in_job.0 != waits_for.peer;
+    let elsewhere = waits_for.peer_in_job < Rank::NOBODY && waits_for.peer_in_job.0 != waits_for.peer.0;
     if elsewhere && !together {
         text += &format!(" (rank {} of the job)", waits_for.peer_in_job);
     }
-    if waits_for.peer != NOBODY {
+    if waits_for.peer != CommRank::NOBODY {
         match waits_for.tag {
             _ if has_root(waits_for) => {}
             ANY_TAG => text += ", any tag",
@@ -124,7 +126,7 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
         }
         text += &format!(", {}", counted(waits_for.bytes, "byte"));
     }
-    if waits_for.context != u32::MAX {
+    if waits_for.context != Context::NONE {
         text += &format!(", {}", communicator(waits_for.context));
     }
     if let Some(room) = lacking(waits_for.room) {
@@ -228,6 +230,8 @@ impl fmt::Display for HangReport {
 mod tests {
     use super::super::state::merge;
     use super::*;
+
+    const NOBODY: u32 = CommRank::NOBODY.0;
     use crate::memory::contexts::WORLD_CONTEXT;
     use crate::memory::status::Activity;
 
@@ -235,7 +239,7 @@ mod tests {
         let waits_for = WaitingFor {
             call: call.index() as u32,
             context: WORLD_CONTEXT,
-            peer,
+            peer: CommRank(peer),
             peer_in_job: Rank(peer),
             tag,
             bytes: 8,
@@ -335,7 +339,7 @@ mod tests {
     #[test]
     fn a_peer_of_another_communicator_is_named_as_the_call_names_it_and_as_the_report_does() {
         let mut odd = rank(3, Primitive::Recv, 0, 7);
-        odd.waits_for.context = 18;
+        odd.waits_for.context = Context(18);
         odd.waits_for.peer_in_job = Rank(2);
         let line = "waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18";
         assert_says(&report(vec![odd]), &[line], &[]);

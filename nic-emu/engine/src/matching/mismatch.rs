@@ -18,6 +18,7 @@ use crate::matching::Message;
 use crate::matching::both_ways::both_lengths;
 use crate::matching::called::{Called, combines_on_nic};
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
+use crate::memory::contexts::Context;
 use crate::memory::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
 };
@@ -32,7 +33,7 @@ const MOST_LISTED: usize = 48;
 
 /// The report of nodes on which members of this context's communicator have called what does not fit.
 #[cold]
-pub(crate) fn report_of_nodes(context: u32, sides: [(NodeId, Called); 2]) -> String {
+pub(crate) fn report_of_nodes(context: Context, sides: [(NodeId, Called); 2]) -> String {
     let mut text = headline(context);
     for (node, called) in sides {
         text += &format!("\n  ranks of {node}: {called}");
@@ -42,14 +43,14 @@ pub(crate) fn report_of_nodes(context: u32, sides: [(NodeId, Called); 2]) -> Str
 
 /// The report of a communicator of this context whose members have called the same, and nobody is the root.
 #[cold]
-pub(crate) fn report_of_no_root(context: u32, called: Called) -> String {
+pub(crate) fn report_of_no_root(context: Context, called: Called) -> String {
     format!("{}\n  all ranks: {called}\n  {NOBODY_IS_ROOT}", headline(context))
 }
 
 const NOBODY_IS_ROOT: &str = "no rank of that group says MPI_ROOT with that rank";
 
 /// What all members of a communicator have to do.
-fn headline(context: u32) -> String {
+fn headline(context: Context) -> String {
     format!(
         "collective calls of {} that do not fit: all its ranks have to make the same ones in the same order, with the same root, operation, size and type signature",
         communicator(context)
@@ -77,7 +78,7 @@ impl EdgeEnd {
 
 /// The report of two ends of an edge of this context's communicator that do not fit.
 #[cold]
-pub fn report_of_edge(context: u32, sender: &EdgeEnd, receiver: &EdgeEnd) -> String {
+pub fn report_of_edge(context: Context, sender: &EdgeEnd, receiver: &EdgeEnd) -> String {
     format!(
         "neighbourhood collectives of {} that do not fit: all its ranks have to make the same calls in the same order, and both ends of an edge have to say the same of size and type signature\n  rank {} sends to rank {}: {}\n  rank {} receives from rank {}: {}",
         communicator(context),

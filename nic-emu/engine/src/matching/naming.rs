@@ -1,13 +1,13 @@
 //! How reports name communicators and ranks, and count things.
 
-use crate::memory::contexts::{FIRST_MATCHED_CONTEXT, SELF_CONTEXTS, WORLD_CONTEXT};
+use crate::memory::contexts::{Context, FIRST_MATCHED_CONTEXT, SELF_CONTEXTS, WORLD_CONTEXT};
 use bcs_core::Rank;
 
 /// The communicator of a context, as reports name it.
-pub(crate) fn communicator(context: u32) -> String {
-    match context & !1 {
+pub(crate) fn communicator(context: Context) -> String {
+    match Context(context.0 & !1) {
         WORLD_CONTEXT => "MPI_COMM_WORLD".into(),
-        SELF_CONTEXTS..FIRST_MATCHED_CONTEXT => "MPI_COMM_SELF".into(),
+        own if (SELF_CONTEXTS..FIRST_MATCHED_CONTEXT).contains(&own) => "MPI_COMM_SELF".into(),
         other => format!("communicator {other}"),
     }
 }

@@ -16,7 +16,8 @@
 //! The words are read by other processes, so nothing in them is trusted: every index is checked where it is
 //! used, and an unknown kind is an error, not a guess.
 
-use crate::memory::numbers::{RequestId, SlabId};
+use crate::memory::contexts::Context;
+use crate::memory::numbers::{CommRank, RequestId, SlabId};
 use crate::memory::ring::{CELL_WORDS, Cell};
 use bcs_core::Rank;
 use std::fmt;
@@ -79,9 +80,6 @@ impl fmt::Debug for Length {
         write!(f, "{} bytes, signature {:#x}", self.bytes(), self.signature())
     }
 }
-
-/// Wildcard source of a receive (`MPI_ANY_SOURCE`).
-pub const ANY_SOURCE: u32 = u32::MAX;
 
 /// Wildcard tag of a receive (`MPI_ANY_TAG`). Tags of messages are never negative.
 pub const ANY_TAG: i32 = i32::MIN;
@@ -197,9 +195,9 @@ pub const PAYLOAD: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendDescriptor {
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The sender's rank in the communicator: what the receiver matches on and finds in its status.
-    pub source: u32,
+    pub source: CommRank,
     /// The message's tag, not negative.
     pub tag: i32,
     /// Length of the message, below [`MESSAGE_LIMIT`].
@@ -223,9 +221,9 @@ pub struct SendDescriptor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveDescriptor {
     /// Context of the communicator.
-    pub context: u32,
-    /// The sender's rank in the communicator, or [`ANY_SOURCE`].
-    pub source: u32,
+    pub context: Context,
+    /// The sender's rank in the communicator, or [`CommRank::ANY_SOURCE`].
+    pub source: CommRank,
     /// The tag, or [`ANY_TAG`].
     pub tag: i32,
     /// Room at `address`; a longer message is truncated and reported.
@@ -298,7 +296,7 @@ pub struct CollectiveDescriptor {
     /// signature.
     pub element: u8,
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The poster's rank in the communicator; in an intercommunicator with its group
     /// ([`crate::memory::root`]).
     pub comm_rank: u32,
@@ -442,8 +440,8 @@ impl SendDescriptor {
         let call = (self.check.call as u32) << 24;
         let meta = SEND as u32 | (self.synchronous as u32) << 8 | (place as u32) << 16 | call;
         [
-            pair(meta, self.context),
-            pair(self.source, self.tag as u32),
+            pair(meta, self.context.0),
+            pair(self.source.0, self.tag as u32),
             measured(self.length(), self.check),
             pair(self.destination.0, self.request.0),
             payload[0],
@@ -459,16 +457,16 @@ impl SendDescriptor {
 /// and destination.
 #[inline(always)]
 pub fn encode_inline(
-    context: u32,
-    peers: (u32, Rank),
+    context: Context,
+    peers: (CommRank, Rank),
     tag: i32,
     length: Length,
     payload: [u64; INLINE_BYTES / 8],
 ) -> [u64; CELL_WORDS] {
     const { assert!(INLINE == 0) };
     [
-        pair(SEND as u32, context),
-        pair(peers.0, tag as u32),
+        pair(SEND as u32, context.0),
+        pair(peers.0.0, tag as u32),
         length.word(),
         pair(peers.1.0, RequestId::NONE.0),
         payload[0],
@@ -483,8 +481,8 @@ impl ReceiveDescriptor {
     #[inline]
     pub fn encode(&self) -> [u64; CELL_WORDS] {
         [
-            pair(RECEIVE as u32 | (self.check.call as u32) << 24, self.context),
-            pair(self.source, self.tag as u32),
+            pair(RECEIVE as u32 | (self.check.call as u32) << 24, self.context.0),
+            pair(self.source.0, self.tag as u32),
             measured(Length::new(self.capacity, 0), self.check),
             pair(0, self.request.0),
             self.address,
@@ -515,8 +513,8 @@ impl PointToPoint {
         let meta = low(words[0]);
         match meta as u8 {
             SEND => Some(PointToPoint::Send(SendDescriptor {
-                context: high(words[0]),
-                source: low(words[1]),
+                context: Context(high(words[0])),
+                source: CommRank(low(words[1])),
                 tag: high(words[1]) as i32,
                 bytes: Length::from_word(words[2]).bytes(),
                 signature: signature_of(words),
@@ -527,8 +525,8 @@ impl PointToPoint {
                 payload: Payload::decode((meta >> 16) as u8, [words[4], words[5], words[6]])?,
             })),
             RECEIVE => Some(PointToPoint::Receive(ReceiveDescriptor {
-                context: high(words[0]),
-                source: low(words[1]),
+                context: Context(high(words[0])),
+                source: CommRank(low(words[1])),
                 tag: high(words[1]) as i32,
                 capacity: Length::from_word(words[2]).bytes(),
                 check: check_of(words),
@@ -548,7 +546,7 @@ impl PointToPoint {
 impl CollectiveDescriptor {
     /// What one of two members posts in a barrier: for tests.
     #[cfg(test)]
-    pub(crate) fn of_two(context: u32, comm_rank: u32, local_size: u16, sequence: u32) -> Self {
+    pub(crate) fn of_two(context: Context, comm_rank: u32, local_size: u16, sequence: u32) -> Self {
         Self {
             kind: CollectiveKind::Barrier,
             op: 0,
@@ -583,7 +581,7 @@ impl CollectiveDescriptor {
             | (self.element as u32) << 16
             | (self.call as u32) << 24;
         [
-            pair(meta, self.context),
+            pair(meta, self.context.0),
             pair(self.comm_rank, self.comm_size),
             bytes,
             pair(self.root, self.request.0),
@@ -609,7 +607,7 @@ impl CollectiveDescriptor {
             call: (meta >> 24) as u8,
             op: (meta >> 8) as u8,
             element: (meta >> 16) as u8,
-            context: high(words[0]),
+            context: Context(high(words[0])),
             comm_rank: low(words[1]),
             comm_size: high(words[1]),
             bytes,
@@ -638,6 +636,14 @@ mod tests {
         ]
     }
 
+    fn source() -> impl Strategy<Value = CommRank> {
+        any::<u32>().prop_map(CommRank)
+    }
+
+    fn context() -> impl Strategy<Value = Context> {
+        any::<u32>().prop_map(Context)
+    }
+
     fn rank() -> impl Strategy<Value = Rank> {
         any::<u32>().prop_map(Rank)
     }
@@ -656,13 +662,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, bytes in 0..MESSAGE_LIMIT, (signature, check) in said(), destination in rank(), request in request(), synchronous: bool, payload in payload()) {
+        fn a_send_survives_its_cell(context in context(), source in source(), tag: i32, bytes in 0..MESSAGE_LIMIT, (signature, check) in said(), destination in rank(), request in request(), synchronous: bool, payload in payload()) {
             let send = SendDescriptor { context, source, tag, bytes, signature, destination, request, synchronous, check, payload };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
         }
 
         #[test]
-        fn the_short_way_of_a_buffered_send_has_the_same_words(context: u32, source: u32, tag: i32, (bytes, signature) in (0u64..=INLINE_BYTES as u64, any::<u16>()), destination in rank(), words: [u64; 3]) {
+        fn the_short_way_of_a_buffered_send_has_the_same_words(context in context(), source in source(), tag: i32, (bytes, signature) in (0u64..=INLINE_BYTES as u64, any::<u16>()), destination in rank(), words: [u64; 3]) {
             let mut payload = [0; INLINE_BYTES];
             payload.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_ne_bytes()));
             let payload = Payload::Inline(payload);
@@ -671,14 +677,14 @@ mod tests {
         }
 
         #[test]
-        fn a_receive_survives_its_cell(context: u32, source: u32, tag: i32, capacity in 0..MESSAGE_LIMIT, (_, check) in said(), request in request(), address: u64) {
+        fn a_receive_survives_its_cell(context in context(), source in source(), tag: i32, capacity in 0..MESSAGE_LIMIT, (_, check) in said(), request in request(), address: u64) {
             let receive = ReceiveDescriptor { context, source, tag, capacity, check, request, address };
             prop_assert_eq!(PointToPoint::decode(&receive.encode()), Some(PointToPoint::Receive(receive)));
         }
 
         #[test]
-        fn a_collective_survives_its_cell(kind in 1u8..=5, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 6], request in request(), mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
-            let [context, comm_rank, comm_size, root, sequence, _] = numbers;
+        fn a_collective_survives_its_cell(kind in 1u8..=5, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 4], context in context(), request in request(), mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
+            let [comm_rank, comm_size, root, sequence] = numbers;
             let kind = CollectiveKind::from_wire(kind).unwrap();
             if matches!(payload, Payload::Inline(_)) {
                 bytes %= INLINE_BYTES as u64 + 1;

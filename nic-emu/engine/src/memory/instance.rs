@@ -5,6 +5,7 @@
 //! slots. A member that still has to read other members' contributions reads them and departs; the last to
 //! depart hands slabs and instance back ([`crate::memory::departure`]).
 
+use crate::memory::contexts::Context;
 use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::numbers::RequestId;
 use crate::memory::sync::AtomicU32;
@@ -31,7 +32,7 @@ pub struct Instance {
     /// An [`InstanceState`].
     pub state: Word,
     /// Context of the communicator.
-    pub context: Word,
+    pub context: Word<Context>,
     /// Which collective of the communicator.
     pub sequence: Word,
     /// A `CollectiveKind`.

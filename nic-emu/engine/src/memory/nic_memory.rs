@@ -2,7 +2,7 @@
 
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
 use crate::memory::breaches::Breaches;
-use crate::memory::contexts;
+use crate::memory::contexts::{self, Context};
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
@@ -297,8 +297,8 @@ impl NicMemory {
     /// The chain that a collective under way is in: its first instance, plus one. Collectives of a
     /// communicator that follow each other are in chains of their own.
     #[inline]
-    pub(crate) fn instance_chain(&self, context: u32, sequence: u32) -> &Word {
-        let hash = context.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
+    pub(crate) fn instance_chain(&self, context: Context, sequence: u32) -> &Word {
+        let hash = context.0.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
         // SAFETY: the region holds `INSTANCE_CHAINS` words, and the number is below that.
         unsafe { self.at(self.layout.instance_chains + hash % INSTANCE_CHAINS * size_of::<Word>()) }
     }
@@ -341,10 +341,10 @@ impl NicMemory {
 
     /// The words of a context's group: its context plus one, then a bit per node. None on one node.
     #[inline]
-    pub fn group(&self, context: u32) -> &[AtomicU64] {
+    pub fn group(&self, context: Context) -> &[AtomicU64] {
         let stride = self.layout.group_stride;
         // SAFETY: the region holds a group of this stride for each slot.
-        unsafe { self.many(self.layout.groups + contexts::slot(context) as usize * stride, stride / 8) }
+        unsafe { self.many(self.layout.groups + context.slot() as usize * stride, stride / 8) }
     }
 
     /// The words of the slots of contexts (`crate::memory::contexts`). None on one node.

@@ -5,7 +5,7 @@
 //! line, so that one transfer of a cache line brings everything.
 
 use crate::memory::descriptor::Length;
-use crate::memory::numbers::SlabId;
+use crate::memory::numbers::{CommRank, SlabId};
 use crate::memory::sync::{AtomicU64, Ordering};
 use bcs_core::LocalRank;
 
@@ -64,7 +64,7 @@ impl Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The message's tag.
     pub tag: i32,
     /// The message's length; more than the receive's capacity means that it was truncated.
@@ -138,13 +138,13 @@ impl RequestSlot {
     /// the message's bytes, and the address of the slot's copy of them. The bytes are above all limits where
     /// the message has a signature.
     #[inline]
-    pub fn inline_completion(&self) -> Option<(u32, i32, u64, *const u8)> {
+    pub fn inline_completion(&self) -> Option<(CommRank, i32, u64, *const u8)> {
         if self.state.load(Ordering::Acquire) != SlotState::Done as u64 | IN_SLOT {
             return None;
         }
         let envelope = self.envelope.load(Ordering::Relaxed);
         let bytes = self.length.load(Ordering::Relaxed);
-        Some((envelope as u32, (envelope >> 32) as i32, bytes, self.payload.as_ptr().cast()))
+        Some((CommRank(envelope as u32), (envelope >> 32) as i32, bytes, self.payload.as_ptr().cast()))
     }
 
     /// The transfer, instance or breach that a moving, released or refused slot refers to.
@@ -172,7 +172,7 @@ impl RequestSlot {
         };
         let envelope = self.envelope.load(Ordering::Relaxed);
         Completion {
-            source: envelope as u32,
+            source: CommRank(envelope as u32),
             tag: (envelope >> 32) as i32,
             length: Length::from_word(self.length.load(Ordering::Relaxed)),
             cancelled: state as u32 == SlotState::Cancelled as u32,
@@ -192,8 +192,8 @@ impl RequestSlot {
 
     /// Writes the status words, not yet the state; `length` is the word of a message's bytes and signature.
     #[inline]
-    pub(crate) fn write_status(&self, source: u32, tag: i32, length: u64) {
-        self.envelope.store(source as u64 | (tag as u32 as u64) << 32, Ordering::Relaxed);
+    pub(crate) fn write_status(&self, source: CommRank, tag: i32, length: u64) {
+        self.envelope.store(source.0 as u64 | (tag as u32 as u64) << 32, Ordering::Relaxed);
         self.length.store(length, Ordering::Relaxed);
     }
 

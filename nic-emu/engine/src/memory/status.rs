@@ -4,6 +4,8 @@
 //! move (a rank that waits can copy, one that computes cannot), who must be woken, and what a hang report
 //! says.
 
+use crate::memory::contexts::Context;
+use crate::memory::numbers::CommRank;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::wait_word::WaitWord;
 use crate::memory::{Word, Word64};
@@ -72,9 +74,9 @@ pub struct WaitingFor {
     /// The call, as `mds::mmds::Primitive` numbers it.
     pub call: u32,
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The peer's rank in the communicator, `ANY_SOURCE`, or the root; `NOBODY` for calls without one.
-    pub peer: u32,
+    pub peer: CommRank,
     /// The tag, or `ANY_TAG`.
     pub tag: i32,
     /// Size of the message or of the contribution.
@@ -93,8 +95,8 @@ impl WaitingFor {
     /// Something, in some call.
     pub const SOMETHING: Self = Self {
         call: u32::MAX,
-        context: u32::MAX,
-        peer: NOBODY,
+        context: Context::NONE,
+        peer: CommRank::NOBODY,
         tag: 0,
         bytes: 0,
         requests: 1,
@@ -104,9 +106,6 @@ impl WaitingFor {
     };
 }
 
-/// "No peer" in [`WaitingFor::peer`].
-pub const NOBODY: u32 = u32::MAX - 1;
-
 /// A rank's status, three cache lines.
 #[repr(C, align(64))]
 pub struct RankStatus {
@@ -114,8 +113,8 @@ pub struct RankStatus {
     activity: AtomicU32,
     pid: AtomicU32,
     call: Word,
-    context: Word,
-    peer: Word,
+    context: Word<Context>,
+    peer: Word<CommRank>,
     tag: Word,
     bytes: Word64,
     requests: Word,

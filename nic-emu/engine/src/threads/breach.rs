@@ -18,7 +18,7 @@
 use crate::matching::called::{ANY_SIGNATURE, operation};
 use crate::memory::abort;
 use crate::memory::breaches::BREACHES;
-use crate::memory::contexts;
+use crate::memory::contexts::{self, Context};
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::groups;
@@ -39,7 +39,7 @@ use bcs_core::LocalRank;
 /// # Errors
 /// [`Corrupt`] when the list of collectives is.
 #[cold]
-pub fn break_context(completer: &mut Completer<'_>, context: u32, report: &str) -> Result<(), Corrupt> {
+pub fn break_context(completer: &mut Completer<'_>, context: Context, report: &str) -> Result<(), Corrupt> {
     let memory = completer.memory;
     let breaches = memory.breaches();
     if breaches.find(context).is_some() {
@@ -77,7 +77,7 @@ pub fn break_context(completer: &mut Completer<'_>, context: u32, report: &str) 
 }
 
 /// Takes the collectives of a context off the stack of those that global slices are to be told of.
-fn forget_reached(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
+fn forget_reached(memory: &NicMemory, context: Context) -> Result<(), Corrupt> {
     let reached = &memory.header().pools.reached_instances;
     let mut walk = Walk::new(reached.get(), INSTANCES);
     reached.set(NONE);
@@ -157,7 +157,7 @@ pub(crate) fn refuse(
 #[cold]
 fn tell_of_one_left(
     memory: &NicMemory,
-    context: u32,
+    context: Context,
     members: u32,
     is_fatal: bool,
     breach: u32,

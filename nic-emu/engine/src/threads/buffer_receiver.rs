@@ -9,6 +9,7 @@
 use crate::matching::Envelope;
 use crate::matching::mismatch;
 use crate::matching::{Message, message_of_words};
+use crate::memory::contexts::Context;
 use crate::memory::descriptor::{
     Check, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline, is_receive, is_send,
 };
@@ -354,7 +355,7 @@ pub fn probe(
     memory: &NicMemory,
     local_rank: LocalRank,
     envelope: &Envelope,
-    matched: Option<u32>,
+    matched: Option<Context>,
 ) -> Result<Option<Message>, Corrupt> {
     let unexpected = UnexpectedMessages::of(memory, memory.rank(local_rank)?);
     let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));

@@ -9,7 +9,7 @@
 //! differs.
 
 use crate::matching::called::{Called, operation};
-use crate::memory::contexts::is_leave;
+use crate::memory::contexts::{Context, is_leave};
 use crate::memory::departure::give_back_slabs;
 use crate::memory::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::instance::{Instance, InstanceState};
@@ -175,7 +175,7 @@ fn find_or_make(
 
 /// A member leaves a communicator before the others: should one of its collectives that others have
 /// still to reach break it, the breach is to know.
-fn note_left(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
+fn note_left(memory: &NicMemory, context: Context) -> Result<(), Corrupt> {
     if memory.control().gathering.get() == 0 {
         return Ok(());
     }
@@ -251,7 +251,7 @@ mod tests {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         for (sequence, payload) in (0..).zip([Payload::Memory(0x1000), Payload::Pooled(0x1000)]) {
             let descriptor =
-                CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(3, 0, 2, sequence) };
+                CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(Context(3), 0, 2, sequence) };
             let told = arrive(&memory, LocalRank(0), &descriptor).expect_err("no such place").to_string();
             assert!(told.contains("place of a contribution 4096"), "{told}");
         }
@@ -264,7 +264,7 @@ mod tests {
     fn a_collective_is_found_among_few_others_however_far_a_member_is_ahead() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         let under_way = COMMON_INSTANCES as u32 / 4;
-        let contexts = [3, 17, 19, 4000];
+        let contexts = [3, 17, 19, 4000].map(Context);
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
             assert!(matches!(
                 arrive(&memory, LocalRank(0), &CollectiveDescriptor::of_two(context, 0, 2, sequence))

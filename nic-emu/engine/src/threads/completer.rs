@@ -7,7 +7,7 @@
 use bcs_core::LocalRank;
 use smallvec::SmallVec;
 
-use crate::memory::numbers::RequestId;
+use crate::memory::numbers::{CommRank, RequestId};
 use crate::memory::queue::{self, LINKS};
 use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
@@ -49,7 +49,7 @@ impl Touched {
 pub type RankRequest = (LocalRank, RequestId);
 
 /// What a receive is told of its message: source, tag, and the word of the length.
-pub type Status = (u32, i32, u64);
+pub type Status = (CommRank, i32, u64);
 
 /// Publishes completions for the processor.
 pub struct Completer<'m> {
@@ -85,7 +85,7 @@ impl<'m> Completer<'m> {
             for (chunk, word) in bytes.chunks_exact_mut(8).zip(payload) {
                 chunk.copy_from_slice(&word.to_ne_bytes());
             }
-            let status = (send[1] as u32, (send[1] >> 32) as i32, send[2]);
+            let status = (CommRank(send[1] as u32), (send[1] >> 32) as i32, send[2]);
             return self.complete(to, status, &Delivery::InSlot(bytes));
         }
         self.slot(to)?.complete_inline(send);
@@ -111,7 +111,7 @@ impl<'m> Completer<'m> {
 
     /// Completes a request that was taken back.
     pub fn complete_cancelled(&mut self, to: RankRequest) -> Result<(), Corrupt> {
-        self.slot(to)?.write_status(0, 0, 0);
+        self.slot(to)?.write_status(CommRank(0), 0, 0);
         self.publish(to, SlotState::Cancelled, DeliveryKind::NONE)
     }
 

@@ -201,7 +201,7 @@ fn a_launcher_says_at_any_time_what_its_ranks_do() {
             round += 1;
             let state = report(node, round);
             let waits = |r: &RankState| r.waits_for.tag == 7;
-            let seen: Vec<u32> = state.ranks.iter().map(|r| r.waits_for.peer).collect();
+            let seen: Vec<u32> = state.ranks.iter().map(|r| r.waits_for.peer.0).collect();
             (state.ranks.iter().all(waits) && seen == peers).then_some(())
         });
     }

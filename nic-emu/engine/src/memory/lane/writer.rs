@@ -196,6 +196,7 @@ impl LaneWriter {
 mod tests {
     use super::*;
     use crate::memory::Layout;
+    use crate::memory::contexts::Context;
     use crate::memory::lane::{LaneReader, Portion};
     use proptest::prelude::*;
 
@@ -213,7 +214,7 @@ mod tests {
             steps in proptest::collection::vec(0usize..4, 0..400),
         ) {
             let memory = memory();
-            let key = |number: usize| LaneKey(7, u32::MAX, number as u32);
+            let key = |number: usize| LaneKey(Context(7), u32::MAX, number as u32);
             // A chunk's bytes, or in those of which each has a portion a third of them.
             let share = |number: usize| {
                 let (bytes, is_divided) = chunks[number];
@@ -275,17 +276,21 @@ mod tests {
             LaneWriter::set_portion(&memory, LocalRank(0), &room, member, (0xabc0 + member as u64, 1 << 30))
                 .unwrap();
         }
-        let lent = writer.publish(&memory, LocalRank(0), LaneKey(7, 1, 0), room, (0, 0), 2).unwrap().unwrap();
+        let lent = writer
+            .publish(&memory, LocalRank(0), LaneKey(Context(7), 1, 0), room, (0, 0), 2)
+            .unwrap()
+            .unwrap();
         // Other chunks go round the lane meanwhile, past the slot that is held, and past its bytes.
         let another = |writer: &mut LaneWriter, round| {
             let room = writer.room(&memory, LocalRank(0), SAME, LANE_CHUNK_BYTES, true).unwrap();
-            let publish =
-                |room| writer.publish(&memory, LocalRank(0), LaneKey(9, 1, round), room, (0, 0), 0).unwrap();
+            let publish = |room| {
+                writer.publish(&memory, LocalRank(0), LaneKey(Context(9), 1, round), room, (0, 0), 0).unwrap()
+            };
             room.map(publish).is_some()
         };
         assert!((0..3 * LANE_SLOTS as u32).all(|round| another(&mut writer, round)));
         let [one, other] = &mut readers;
-        let key = LaneKey(7, 1, 0);
+        let key = LaneKey(Context(7), 1, 0);
         let chunk = one.find(&memory, LocalRank(0), key, 3, true).unwrap().unwrap();
         assert_eq!((chunk.portion(), chunk.bytes()), (Portion::Lent(0xabc3), 1 << 30));
         chunk.done();
@@ -303,12 +308,15 @@ mod tests {
         let give = |writer: &mut LaneWriter, number, bytes| {
             let room = writer.room(&memory, LocalRank(0), SAME, bytes, true).unwrap()?;
             let range = room.start..room.start + room.bytes;
-            writer.publish(&memory, LocalRank(0), LaneKey(7, number, 0), room, (0, bytes as u64), 1).unwrap();
+            writer
+                .publish(&memory, LocalRank(0), LaneKey(Context(7), number, 0), room, (0, bytes as u64), 1)
+                .unwrap();
             Some(range)
         };
         let read = |number| {
-            let found =
-                LaneReader::default().find(&memory, LocalRank(0), LaneKey(7, number, 0), 1, true).unwrap();
+            let found = LaneReader::default()
+                .find(&memory, LocalRank(0), LaneKey(Context(7), number, 0), 1, true)
+                .unwrap();
             found.unwrap().done();
         };
         // Half of the lane has gaps: every second chunk stays.

@@ -14,7 +14,8 @@
 
 use super::list::seek;
 use super::match_queues::{CHAIN_BITS, Chains};
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::descriptor::ANY_TAG;
+use crate::memory::numbers::CommRank;
 use crate::memory::pool::NONE;
 use crate::memory::ring::Cell;
 use crate::memory::{Corrupt, NicMemory, Word64};
@@ -25,7 +26,7 @@ const ANY_TAG_CLASS: usize = 2;
 /// The class of a receive, by the second word of its descriptor.
 #[inline]
 pub(super) fn class_of(second: u64) -> usize {
-    let any_source = second as u32 == ANY_SOURCE;
+    let any_source = second as u32 == CommRank::ANY_SOURCE.0;
     let any_tag = (second >> 32) as i32 == ANY_TAG;
     any_source as usize * ANY_SOURCE_CLASS + any_tag as usize * ANY_TAG_CLASS
 }
@@ -46,7 +47,7 @@ impl Chains {
     fn ends(&self, class: usize, (first, second): (u64, u64)) -> &Word64 {
         let (mut source, mut tag) = halves(second);
         if class & ANY_SOURCE_CLASS != 0 {
-            source = ANY_SOURCE;
+            source = CommRank::ANY_SOURCE.0;
         }
         if class & ANY_TAG_CLASS != 0 {
             tag = ANY_TAG as u32;

@@ -2,6 +2,7 @@
 
 use super::chains::class_of;
 use super::match_queues::{CLASSES, Chains, Queue};
+use crate::memory::contexts::Context;
 use crate::memory::ring::{CELL_WORDS, Cell};
 use crate::memory::{Corrupt, MESSAGE_ENTRIES, NicMemory, RankBlock, Word};
 
@@ -187,10 +188,10 @@ impl<'m> UnexpectedMessages<'m> {
     }
 
     /// Gives a message another context, in which nothing else is.
-    pub fn set_context(&self, entry: u32, context: u32) -> Result<(), Corrupt> {
+    pub fn set_context(&self, entry: u32, context: Context) -> Result<(), Corrupt> {
         let cell = self.memory.entry(entry)?;
         self.unchain(entry)?;
-        cell.set_word(0, cell.word(0) & 0xffff_ffff | (context as u64) << 32);
+        cell.set_word(0, cell.word(0) & 0xffff_ffff | (context.0 as u64) << 32);
         self.chain(entry, (cell.word(0), cell.word(1)))
     }
 }

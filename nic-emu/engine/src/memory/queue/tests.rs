@@ -2,8 +2,9 @@
 
 use super::{PostedReceives, UnexpectedMessages};
 use crate::matching::Envelope;
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
-use crate::memory::numbers::RequestId;
+use crate::memory::contexts::Context;
+use crate::memory::descriptor::ANY_TAG;
+use crate::memory::numbers::{CommRank, RequestId};
 use crate::memory::{Layout, NicMemory};
 use bcs_core::LocalRank;
 use proptest::prelude::*;
@@ -14,13 +15,21 @@ fn memory() -> NicMemory {
 
 /// Few contexts, sources and tags, so that many entries have the same.
 fn message() -> impl Strategy<Value = Envelope> {
-    (0u32..2, 0u32..3, 0i32..4).prop_map(|(context, source, tag)| Envelope { context, source, tag })
+    (0u32..2, 0u32..3, 0i32..4).prop_map(|(context, source, tag)| Envelope {
+        context: Context(context),
+        source: CommRank(source),
+        tag,
+    })
 }
 
 fn receive() -> impl Strategy<Value = Envelope> {
-    let source = prop_oneof![3 => 0u32..3, 1 => Just(ANY_SOURCE)];
+    let source = prop_oneof![3 => 0u32..3, 1 => Just(CommRank::ANY_SOURCE.0)];
     let tag = prop_oneof![3 => 0i32..4, 1 => Just(ANY_TAG)];
-    (0u32..2, source, tag).prop_map(|(context, source, tag)| Envelope { context, source, tag })
+    (0u32..2, source, tag).prop_map(|(context, source, tag)| Envelope {
+        context: Context(context),
+        source: CommRank(source),
+        tag,
+    })
 }
 
 #[derive(Clone, Debug)]
@@ -80,8 +89,8 @@ proptest! {
                     match (found, step) {
                         (Some((entry, _)), Step::Rename(_)) => {
                             renamed += 1;
-                            unexpected.set_context(entry, renamed).unwrap();
-                            model[expected.unwrap()].0.context = renamed;
+                            unexpected.set_context(entry, Context(renamed)).unwrap();
+                            model[expected.unwrap()].0.context = Context(renamed);
                         }
                         (Some((entry, _)), _) => {
                             unexpected.remove(entry).unwrap();
@@ -105,7 +114,7 @@ proptest! {
         while let Some((envelope, number)) = model.pop() {
             let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
             let (entry, cell) = unexpected.find_message(envelope.words(), takes).unwrap().unwrap();
-            if envelope.context > 100 {
+            if envelope.context > Context(100) {
                 prop_assert_eq!((cell.word(3) >> 32) as u32, number);
                 unexpected.remove(entry).unwrap();
             }
@@ -155,13 +164,13 @@ fn the_search_of_a_long_queue_does_not_grow_with_it() {
     let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
     const MESSAGES: i32 = 100_000;
     for tag in 0..MESSAGES {
-        let envelope = Envelope { context: 1, source: tag as u32 % 7, tag };
+        let envelope = Envelope { context: Context(1), source: CommRank(tag as u32 % 7), tag };
         assert!(unexpected.push_message(&words(&envelope, tag as u32)).unwrap());
     }
     let mut looks = 0u64;
     for tag in (0..MESSAGES).rev() {
-        let source = if tag % 2 == 0 { ANY_SOURCE } else { tag as u32 % 7 };
-        let receive = Envelope { context: 1, source, tag };
+        let source = if tag % 2 == 0 { CommRank::ANY_SOURCE } else { CommRank(tag as u32 % 7) };
+        let receive = Envelope { context: Context(1), source, tag };
         let takes = |first, second| {
             looks += 1;
             receive.takes(&Envelope::of_words(first, second))
