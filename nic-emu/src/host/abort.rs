@@ -1,7 +1,6 @@
 //! How a process ends the job, and itself after that: it waits until the record says who was first.
 
-use crate::memory::{NicMemory, abort};
-use bcs_core::LocalRank;
+use crate::memory::{LocalRank, NicMemory, abort};
 
 /// How often a process that came second yields its core while the first one writes what it has to say: it
 /// ends after that, and its end should not be seen before the first one's reason. Bounded, since the first

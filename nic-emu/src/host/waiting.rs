@@ -8,12 +8,11 @@
 //! publish, fence, wake.
 
 use crate::host::wake_pipe;
-use crate::memory::NicMemory;
 use crate::memory::status::Activity;
 use crate::memory::sync::{Ordering, fence};
 use crate::memory::wait_word::WaitWord;
+use crate::memory::{LocalRank, NicMemory};
 use crate::threads::completer::Touched;
-use bcs_core::LocalRank;
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::Arc;

@@ -5,11 +5,9 @@
 //! sender probably lies behind the last one. Where others lie there instead, or nothing, the fetch is in
 //! vain, and wrong it never is: a prefetch changes nothing that a program can see.
 
-use crate::memory::numbers::SlabId;
 use crate::memory::prefetch;
 use crate::memory::slab::{self, PIPELINED_BYTES};
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, NicMemory, SlabId};
 use std::cell::Cell;
 use std::ptr::null;
 

@@ -14,10 +14,8 @@ use super::error::PortError;
 use super::rank_port::Port;
 use crate::channel;
 use crate::host::clock::ticks;
-use crate::memory::Corrupt;
-use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
-use bcs_core::{LocalRank, Rank};
+use crate::memory::{Corrupt, LocalRank, Rank, RequestId, SlabId};
 
 /// Bytes up to which a message is buffered also while the one before it is not received yet and stores go
 /// past the caches: of longer ones one behind the other, memory would see every byte twice, which takes

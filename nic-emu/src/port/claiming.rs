@@ -12,14 +12,12 @@ use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::descriptor::{
-    Check, INLINE_BYTES, Length, PAYLOAD, Payload, PointToPoint, SendDescriptor, is_buffered_inline, is_send,
+    Check, INLINE_BYTES, MessageWords, Payload, PointToPoint, SendDescriptor, SendWords, is_send,
 };
 use crate::memory::doorbell::{Heads, RingKind};
-use crate::memory::numbers::{CommRank, RequestId, SlabId};
 use crate::memory::ring::{Ring, Words};
-use crate::memory::{NicMemory, SEND_RING};
+use crate::memory::{CommRank, LocalRank, NicMemory, Rank, RequestId, SEND_RING, SlabId};
 use crate::port::Outcome;
-use bcs_core::{LocalRank, Rank};
 
 /// A message in a sender's ring.
 pub(super) struct Found {
@@ -28,14 +26,14 @@ pub(super) struct Found {
     place: u32,
     label: u64,
     /// Its descriptor.
-    pub(super) words: Words,
+    words: Words,
 }
 
 impl Found {
-    /// What a receive is compared with.
-    #[inline]
-    pub(super) fn envelope(&self) -> Envelope {
-        Envelope::of_words(self.words[0], self.words[1])
+    /// Its words.
+    #[inline(always)]
+    pub(super) fn message(&self) -> MessageWords<'_> {
+        SendWords(&self.words).message()
     }
 
     /// The first of its slabs, if it is there that its bytes are.
@@ -50,7 +48,7 @@ impl Found {
     /// Whether nobody waits for the end of this send, no call is compared, and the bytes are in NIC memory.
     #[inline]
     fn is_for_taking(&self) -> bool {
-        is_buffered_inline(&self.words) || self.is_in_slabs()
+        self.message().is_buffered_inline() || self.is_in_slabs()
     }
 
     #[inline(never)]
@@ -104,13 +102,13 @@ impl Port {
             }
             looks += 1;
         };
-        let (message, length) = (found.envelope(), Length::from_word(found.words[2]));
+        let (message, length) = (Envelope::of(found.message().envelope()), found.message().length());
         let bytes = length.bytes();
         if !envelope.takes(&message) || bytes > room as u64 || !self.claim(&found)? {
             return Ok(None);
         }
-        if is_buffered_inline(&found.words) {
-            let inline = &found.words[PAYLOAD..];
+        if found.message().is_buffered_inline() {
+            let inline = found.message().payload();
             // SAFETY: the message is no longer than the room, which the caller vouches for, nor than what is
             // inline.
             unsafe { copy_small(inline.as_ptr().cast(), data, (bytes as usize).min(INLINE_BYTES)) };
@@ -146,7 +144,7 @@ impl Port {
                 return Ok(None);
             }
             let words = cell.read();
-            if label > claimed && is_send(&words) && Rank(words[3] as u32) == own {
+            if label > claimed && is_send(&words) && SendWords(&words).destination() == own {
                 return Ok(Some(Found { sender, place, label, words }));
             }
             *seen = Heads::after(place);

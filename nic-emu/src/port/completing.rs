@@ -8,12 +8,10 @@ use super::posting::copy_small;
 use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::matching::Message;
-use crate::memory::contexts::Context;
 use crate::memory::descriptor::Length;
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::{CommRank, RequestId};
 use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
+use crate::memory::{CommRank, Context, Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RequestId};
 use crate::threads::buffer_receiver;
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.

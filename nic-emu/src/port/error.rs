@@ -2,9 +2,8 @@
 
 use crate::channel::ChannelError;
 use crate::host::mapping::MapError;
-use crate::memory::Corrupt;
 use crate::memory::descriptor::CollectiveKind;
-use bcs_core::Rank;
+use crate::memory::{Corrupt, Rank};
 
 /// Why a port cannot go on. All of them end the job, but for [`PortError::Broken`]; none is the program's
 /// fault alone.

@@ -9,16 +9,14 @@ use super::lending::{SOME_REQUESTS, Stepped, Waiting};
 use super::posting::about_receive;
 use super::rank_port::Port;
 use crate::matching::Envelope;
-use crate::memory::RECEIVE_RING;
 use crate::memory::claims::CLAIMED_SENDERS;
-use crate::memory::descriptor::{Check, ReceiveDescriptor, is_buffered_inline};
+use crate::memory::descriptor::{Check, ReceiveDescriptor};
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::{CommRank, RequestId};
 use crate::memory::request::Delivery;
 use crate::memory::slab::BUFFERED_BYTES;
+use crate::memory::{CommRank, LocalRank, RECEIVE_RING, Rank, RequestId};
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
-use bcs_core::{LocalRank, Rank};
 
 /// Receives that are held at most: each look for a message passes over all of them.
 const MOST_HELD: usize = 16;
@@ -148,17 +146,17 @@ impl Port {
     #[inline]
     fn claim_of(&mut self, sender: LocalRank, some: &mut bool) -> Result<bool, PortError> {
         let Some(found) = self.first_message(sender)? else { return Ok(false) };
-        let message = found.envelope();
+        let message = Envelope::of(found.message().envelope());
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
         let claimed = match self.held.iter().position(takes) {
             Some(at) if self.claim(&found)? => at,
             _ => return self.post_held().map(|()| true),
         };
         let request = self.held.remove(claimed).request;
-        if is_buffered_inline(&found.words) {
-            self.slot(request)?.complete_inline(&found.words);
+        if found.message().is_buffered_inline() {
+            self.slot(request)?.complete_inline(found.message());
         } else if let Some(slab) = found.slab() {
-            let status = (message.source, message.tag, found.words[2]);
+            let status = (message.source, message.tag, found.message().length().word());
             let (to, delivery) = ((self.local_index, request), Delivery::InSlab { owner: sender, slab });
             Completer::new(&self.memory, self.pacing).complete(to, status, &delivery)?;
         }

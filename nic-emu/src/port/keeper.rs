@@ -9,17 +9,17 @@
 //! What the sender has posted and no slice has taken is kept in its ring: with fixed slices that can be for
 //! as long as a slice.
 
-use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, is_send, keep_in_pool};
+use crate::memory::descriptor::{
+    Payload, PointToPoint, SendDescriptor, SendWords, is_send, keep_in_pool, origin_of,
+};
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::RequestId;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
 use crate::memory::ring::{Cell, Ring};
 use crate::memory::slab::{BUFFERED_BYTES, slabs_of};
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use crate::threads::completer::Completer;
-use bcs_core::{LocalRank, Rank};
 
 /// Bytes that are moved while the token is held, at most, but for the last message.
 const BYTES_AT_ONCE: u64 = 512 << 10;
@@ -134,7 +134,7 @@ impl<'m> Keeper<'_, 'm> {
             let cell = ring.cell(taken.get(RingKind::Send).wrapping_add(i));
             let words = cell.read();
             if is_send(&words)
-                && let Some(receiver) = memory.local_rank(Rank(words[3] as u32))?
+                && let Some(receiver) = memory.local_rank(SendWords(&words).destination())?
                 && let Some(message) = self.movable(cell, receiver)
             {
                 found.push(message);
@@ -152,8 +152,7 @@ impl<'m> Keeper<'_, 'm> {
                 break;
             }
             UnexpectedMessages::of(memory, memory.rank(receiver)?).list().walk_back(memory, |cell| {
-                // A queued message's destination word says who sent it.
-                if Rank(cell.word(3) as u32) == origin
+                if origin_of(cell) == origin
                     && let Some(message) = self.movable(cell, receiver)
                 {
                     found.push(message);

@@ -7,15 +7,13 @@
 use super::error::PortError;
 use super::rank_port::Port;
 use crate::host::waiting::{self, Asleep, Pause, WaitPolicy};
-use crate::memory::Corrupt;
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::RequestId;
 use crate::memory::status::{Activity, WaitingFor};
 use crate::memory::sync::Ordering;
+use crate::memory::{Corrupt, Rank, RequestId};
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::processor::Lent;
 use crate::threads::strobe_sender::StrobeSender;
-use bcs_core::Rank;
 use rustix::fd::AsFd;
 use std::time::Duration;
 

@@ -11,15 +11,13 @@ use crate::host::cross_memory::CrossMemoryAttach;
 use crate::host::waiting::{self};
 use crate::memory::descriptor::PointToPoint;
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::RequestId;
 use crate::memory::request::SlotState;
 use crate::memory::status::STARTED;
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::Transfer;
-use crate::memory::{Corrupt, REQUESTS};
+use crate::memory::{Corrupt, LocalRank, REQUESTS, RequestId};
 use crate::port::outstanding::Purpose;
 use crate::threads::dma_helper;
-use bcs_core::LocalRank;
 
 impl Port {
     /// Moves bytes of this rank's transfers.

@@ -7,10 +7,7 @@
 //! and not followed.
 
 use crate::channel::Buffer;
-use crate::memory::REQUESTS;
-use crate::memory::contexts::Context;
-use crate::memory::numbers::{CommRank, RequestId};
-use bcs_core::Rank;
+use crate::memory::{CommRank, Context, REQUESTS, Rank, RequestId};
 
 /// What a request was posted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

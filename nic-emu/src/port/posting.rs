@@ -7,20 +7,17 @@ use super::error::PortError;
 use super::rank_port::Port;
 use crate::host::clock::ticks;
 use crate::matching::Envelope;
-use crate::memory::REQUESTS;
-use crate::memory::contexts::Context;
 use crate::memory::descriptor::{
     AGREED_LIMIT, Check, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, Payload, PointToPoint,
     ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::{CommRank, RequestId, SlabId};
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::memory::status::WaitingFor;
+use crate::memory::{CommRank, Context, REQUESTS, Rank, RequestId, SlabId};
 use crate::port::outstanding::{About, Purpose};
 use crate::threads::strobe_sender::StrobeSender;
-use bcs_core::Rank;
 
 /// Slices after which a rank goes on that has asked for a request to be taken back, though the NIC has not
 /// taken the entry: some more than the two that this takes where there is room.

@@ -6,9 +6,8 @@ use crate::host::waiting;
 use crate::memory::descriptor::{Check, Payload};
 use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use crate::policy;
-use bcs_core::LocalRank;
 
 /// What came of putting a message on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -139,8 +139,8 @@ pub fn set_cancelled(status: &mut MPI_Status, cancelled: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nic_emu::memory::numbers::CommRank;
     use nic_emu::descriptor::Length;
+    use nic_emu::memory::numbers::CommRank;
 
     #[test]
     fn a_status_keeps_sizes_of_more_than_four_gigabytes() {

@@ -7,12 +7,11 @@ use super::pace::Way;
 use super::peer::Peer;
 use super::stores::Stores;
 use super::window::{Filling, drain_slot, has_filled, pace};
-use crate::memory::NicMemory;
 use crate::memory::status::Activity;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::transfer::{Pinned, Range, Transfer, Worker};
+use crate::memory::{LocalRank, NicMemory};
 use crate::policy::channel::{Policy, window_trial_bytes};
-use bcs_core::LocalRank;
 
 /// Which end of a message a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

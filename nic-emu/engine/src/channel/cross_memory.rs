@@ -7,9 +7,8 @@
 
 use super::error::ChannelError;
 use super::peer::Peer;
-use crate::memory::NicMemory;
 use crate::memory::status::Phase;
-use bcs_core::LocalRank;
+use crate::memory::{LocalRank, NicMemory};
 
 /// Whether ranks of a node read and write each other's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! What ends a job that spans nodes.
 
 use crate::channel::ChannelError;
-use crate::memory::Corrupt;
-use crate::memory::contexts::Context;
+use crate::memory::{Context, Corrupt};
 use bcs_core::NodeId;
 use bcs_fabric::FabricError;
 

@@ -39,14 +39,13 @@ use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::ProcessMemory;
-use crate::matching::{Message, message_of_words};
-use crate::memory::descriptor::{self, Payload, PointToPoint, SendDescriptor};
-use crate::memory::numbers::{CommRank, RequestId, SlabId};
+use crate::matching::{Message, queued_message};
+use crate::memory::descriptor::{self, KIND, Payload, PointToPoint, ReceiveWords, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
 use crate::policy::Pacing;
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::{Completer, RankRequest, Status};
@@ -265,7 +264,7 @@ impl PointToPointEngine {
             let outbound = &rank.outbound;
             let origin = env.memory.job_rank(index);
             while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
-                let (node, _) = env.memory.place(Rank(words[3] as u32))?;
+                let (node, _) = env.memory.place(SendWords(&words).destination())?;
                 let in_slice = sent.entry(node).or_default();
                 // What follows in this rank's queue stays behind it: nothing overtakes.
                 let is_full = match env.pacing.strobes_all() {
@@ -278,7 +277,7 @@ impl PointToPointEngine {
                 *in_slice += 1;
                 outbound.remove(env.memory, entry)?;
                 remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-                let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..7]) };
+                let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
                 if let Some(PointToPoint::Send(SendDescriptor {
                     payload: Payload::Slab(slab), bytes, ..
                 })) = PointToPoint::decode(&words)
@@ -319,7 +318,7 @@ impl PointToPointEngine {
             let Posting { from, ref mut record, .. } = posting;
             let payload = std::mem::take(&mut record.payload);
             let mut words = [0; CELL_WORDS];
-            words[..7].copy_from_slice(&record.words);
+            words[..LABEL].copy_from_slice(&record.words);
             match PointToPoint::decode(&words) {
                 Some(PointToPoint::Send(send)) => {
                     let index = local(env.memory, send.destination)?;
@@ -341,7 +340,7 @@ impl PointToPointEngine {
                         words = send.encode();
                     }
                     let mut receiver = BufferReceiver::new(env.completer, &mut dma);
-                    if !receiver.handle_message((record.rank, LocalRank::ELSEWHERE), &words)? {
+                    if !receiver.handle_message((record.rank, LocalRank::ELSEWHERE), SendWords(&words))? {
                         block.map_or(Ok(()), |block| pool.free(block))?;
                         record.payload = payload;
                         self.inbox.push_front(posting);
@@ -365,7 +364,7 @@ impl PointToPointEngine {
                         env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
                     }
                 }
-                _ => return Err(strange(from, "descriptor", words[0])),
+                _ => return Err(strange(from, "descriptor", words[KIND])),
             }
         }
         self.inbox.extend(early);
@@ -397,17 +396,16 @@ impl PointToPointEngine {
             let Some((entry, words)) = matches.find(env.memory, |_| true)? else { return Ok(()) };
             matches.remove(env.memory, entry)?;
             let Some((entry, receive)) = matches.find(env.memory, |_| true)? else {
-                return Err(Corrupt { what: "half a matched pair", value: words[0], limit: 0 }.into());
+                return Err(Corrupt { what: "half a matched pair", value: words[KIND], limit: 0 }.into());
             };
             matches.remove(env.memory, entry)?;
-            let message = message_of_words(&words)?;
-            let Some(PointToPoint::Receive(posted)) = PointToPoint::decode(&receive) else {
-                return Err(Corrupt { what: "matched receive", value: receive[0], limit: 0 }.into());
-            };
+            let message = queued_message(&words)?;
+            let receive = ReceiveWords(&receive);
+            let posted = receive.decode()?;
             let (node, _) = env.memory.place(message.origin)?;
             let (send, status) = (&message.send, status_of(&message));
             let bytes = send.bytes.min(posted.capacity);
-            let destination = LocalRank(receive[3] as u32);
+            let destination = receive.receiver();
             let id = descriptor::number_of(&words);
             if let Some(transfer) = self.incoming.get_mut(&id) {
                 // On its way to the receiver's pool: the receive is complete when it is there.

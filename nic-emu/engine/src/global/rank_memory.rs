@@ -5,8 +5,7 @@
 //! used directly ([`OwnProcess`](crate::channel::OwnProcess)).
 
 use crate::channel::{ChannelError, Direction, Peer, ProcessMemory};
-use crate::memory::NicMemory;
-use bcs_core::LocalRank;
+use crate::memory::{LocalRank, NicMemory};
 use bytes::BytesMut;
 
 /// Appends bytes of a rank's memory, for which there is room.

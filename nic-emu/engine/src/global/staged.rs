@@ -13,13 +13,11 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{Kind, Record};
 use crate::channel::{self, ChannelError, Policy};
-use crate::memory::numbers::RequestId;
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{MOVING, Pair, Range};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, Rank, RequestId};
 use crate::threads::completer::{Completer, RankRequest};
 use crate::threads::dma_helper::{self, DmaHelper};
-use bcs_core::{LocalRank, Rank};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes for a rank that it has not taken, from which on no more are granted for it.

@@ -2,12 +2,12 @@
 
 use super::state::{Full, JobState, RankState, Unreceived};
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
-use crate::memory::contexts::Context;
 use crate::memory::descriptor::ANY_TAG;
-use crate::memory::numbers::CommRank;
 use crate::memory::slab::{BUFFERED_BYTES, SLABS};
 use crate::memory::status::{Phase, Room, WaitingFor};
-use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS};
+use crate::memory::{
+    COLLECTIVE_RING, CommRank, Context, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS,
+};
 use crate::threads::collective_list::COMMON_INSTANCES;
 use bcs_core::{ByteCount, Rank};
 use mds::Primitive;

@@ -7,11 +7,10 @@ use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::{Ordering, fence};
 use crate::memory::transfer::MOVING;
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{MESSAGE_ENTRIES, NicMemory, RankBlock, TRANSFERS};
+use crate::memory::{MESSAGE_ENTRIES, NicMemory, Rank, RankBlock, TRANSFERS};
 use crate::policy::{Pacing, RANKS_A_SLICE};
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::collective_list::COMMON_INSTANCES;
-use bcs_core::Rank;
 
 /// What one rank does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]

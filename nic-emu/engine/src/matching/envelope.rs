@@ -3,12 +3,9 @@
 //!
 //! MPI's ordering rule follows from where it is applied: messages and receives are tried oldest first.
 
-use crate::memory::Corrupt;
-use crate::memory::contexts::Context;
-use crate::memory::descriptor::{ANY_TAG, PointToPoint, SendDescriptor};
-use crate::memory::numbers::CommRank;
+use crate::memory::descriptor::{ANY_TAG, EnvelopeWords, QueuedSend, SendDescriptor};
 use crate::memory::ring::Words;
-use bcs_core::Rank;
+use crate::memory::{CommRank, Context, Corrupt, Rank};
 
 /// What a message or a receive is matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,20 +19,16 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The envelope in a descriptor's first two words.
-    #[inline]
-    pub fn of_words(first: u64, second: u64) -> Self {
-        Self {
-            context: Context((first >> 32) as u32),
-            source: CommRank(second as u32),
-            tag: (second >> 32) as i32,
-        }
+    /// The envelope that stands in a descriptor.
+    #[inline(always)]
+    pub fn of(words: EnvelopeWords) -> Self {
+        Self { context: words.context(), source: words.source(), tag: words.tag() }
     }
 
-    /// The first two words of a descriptor, as far as they hold the envelope.
+    /// As it stands in a descriptor.
     #[inline]
-    pub(crate) fn words(&self) -> (u64, u64) {
-        ((self.context.0 as u64) << 32, self.source.0 as u64 | (self.tag as u32 as u64) << 32)
+    pub(crate) fn words(&self) -> EnvelopeWords {
+        EnvelopeWords::new(self.context, self.source, self.tag)
     }
 
     /// True when a receive with this envelope takes a message with that one. A message in a context of its
@@ -57,12 +50,10 @@ pub struct Message {
     pub origin: Rank,
 }
 
-/// The message that an unexpected-queue entry holds.
-pub(crate) fn message_of_words(words: &Words) -> Result<Message, Corrupt> {
-    match PointToPoint::decode(words) {
-        Some(PointToPoint::Send(send)) => Ok(Message { send, origin: send.destination }),
-        _ => Err(Corrupt { what: "unexpected message", value: words[0], limit: 0 }),
-    }
+/// The message that an entry of a queue holds.
+pub(crate) fn queued_message(words: &Words) -> Result<Message, Corrupt> {
+    let queued = QueuedSend(words);
+    Ok(Message { send: queued.message().decode()?, origin: queued.origin() })
 }
 
 #[cfg(all(test, not(loom)))]

@@ -18,12 +18,11 @@ use crate::matching::Message;
 use crate::matching::both_ways::both_lengths;
 use crate::matching::called::{Called, combines_on_nic};
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
-use crate::memory::contexts::Context;
 use crate::memory::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
 };
 use crate::memory::root::{self, Root};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Context, Corrupt, NicMemory};
 use bcs_core::{LocalRank, NodeId, Rank};
 use mds::Primitive;
 use std::fmt;

@@ -1,8 +1,7 @@
 //! Abort: the first rank that ends the job says so in NIC memory, with its exit code and a message (MPI-5.0,
 //! `MPI_Abort`).
 
-use crate::memory::NicMemory;
-use bcs_core::LocalRank;
+use crate::memory::{LocalRank, NicMemory};
 
 /// In the record: the NIC itself.
 const BY_NIC: u32 = u32::MAX - 1;

@@ -4,10 +4,9 @@
 //! nodes know of it. Contexts are not given twice, so what is found is that of the communicator that is asked
 //! for.
 
-use crate::memory::Corrupt;
-use crate::memory::contexts::Context;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::text::Text;
+use crate::memory::{Context, Corrupt};
 
 /// Broken communicators at the same time that members have not freed; an intercommunicator may be three,
 /// with what its groups have by themselves. With so many no communicator is made any more

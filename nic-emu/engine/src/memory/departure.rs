@@ -9,10 +9,9 @@
 //! hands it back.
 
 use crate::memory::instance::Instance;
-use crate::memory::numbers::SlabId;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, NicMemory, SlabId};
 
 /// One of the readers of an instance departs. True when it was the last: then slabs and instance are to be
 /// handed back.

@@ -5,9 +5,8 @@
 //! ([`crate::memory::contexts`]); a row is cleared when the members have left, unless the next group has it
 //! already.
 
-use crate::memory::contexts::Context;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Context, Corrupt, NicMemory};
 use bcs_core::{NodeSet, Rank};
 
 /// Says that a communicator's collectives have this context, and who its members are, as ranks of the job.

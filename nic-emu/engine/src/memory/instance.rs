@@ -5,12 +5,9 @@
 //! slots. A member that still has to read other members' contributions reads them and departs; the last to
 //! depart hands slabs and instance back ([`crate::memory::departure`]).
 
-use crate::memory::contexts::Context;
 use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES};
-use crate::memory::numbers::RequestId;
 use crate::memory::sync::AtomicU32;
-use crate::memory::{Word, Word64};
-use bcs_core::LocalRank;
+use crate::memory::{Context, LocalRank, RequestId, Word, Word64};
 
 /// State of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! The members of a collective under way: those that an instance expects, and where their contributions lie.
 
 use crate::memory::instance::{Instance, Member};
-use crate::memory::numbers::SlabId;
 use crate::memory::slab::SLAB_BYTES;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, NicMemory, SlabId};
 
 /// The members that an instance expects.
 #[inline]

@@ -6,7 +6,6 @@ use crate::memory::contexts::{self, Context};
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
-use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::queue::ChainLinks;
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Cell;
@@ -15,8 +14,9 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
 use crate::memory::unexpected::{CHUNK_BYTES, PoolChunk};
-use crate::memory::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
-use bcs_core::{LocalRank, Rank};
+use crate::memory::{
+    Corrupt, ENTRIES, INSTANCES, LocalRank, REQUESTS, Rank, RequestId, SlabId, TRANSFERS, Word,
+};
 use std::ptr::NonNull;
 
 /// Where NIC memory is, and what keeps it there: its host's business.

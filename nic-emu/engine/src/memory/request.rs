@@ -4,7 +4,7 @@
 //! the NIC fills the line and publishes the state last. Small payloads and small results come in the same
 //! line, so that one transfer of a cache line brings everything.
 
-use crate::memory::descriptor::Length;
+use crate::memory::descriptor::{Length, MessageWords};
 use crate::memory::numbers::{CommRank, SlabId};
 use crate::memory::sync::{AtomicU64, Ordering};
 use bcs_core::LocalRank;
@@ -200,12 +200,12 @@ impl RequestSlot {
     /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's
     /// words: the shortest way that a message can take.
     #[inline]
-    pub fn complete_inline(&self, send: &[u64; 8]) {
-        self.envelope.store(send[1], Ordering::Relaxed);
-        self.length.store(send[2], Ordering::Relaxed);
-        self.payload[0].store(send[4], Ordering::Relaxed);
-        self.payload[1].store(send[5], Ordering::Relaxed);
-        self.payload[2].store(send[6], Ordering::Relaxed);
+    pub fn complete_inline(&self, send: MessageWords<'_>) {
+        self.envelope.store(send.status_word(), Ordering::Relaxed);
+        self.length.store(send.length().word(), Ordering::Relaxed);
+        for (to, &word) in self.payload.iter().zip(send.payload()) {
+            to.store(word, Ordering::Relaxed);
+        }
         self.state.store(SlotState::Done as u64 | IN_SLOT, Ordering::Release);
     }
 

@@ -4,12 +4,9 @@
 //! move (a rank that waits can copy, one that computes cannot), who must be woken, and what a hang report
 //! says.
 
-use crate::memory::contexts::Context;
-use crate::memory::numbers::CommRank;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::wait_word::WaitWord;
-use crate::memory::{Word, Word64};
-use bcs_core::Rank;
+use crate::memory::{CommRank, Context, Rank, Word, Word64};
 
 /// Where a rank is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]

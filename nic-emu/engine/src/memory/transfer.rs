@@ -19,10 +19,8 @@
 //!  lines 7-22 slots, in order of use                     each a line: the drainer reads no other
 //! ```
 
-use crate::memory::numbers::RequestId;
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::memory::{Corrupt, Word, Word64};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, RequestId, Word, Word64};
 
 /// Slots of a transfer: as many chunks of it are in its sender's window at once.
 pub(crate) const WINDOW_SLOTS: usize = 16;

@@ -24,15 +24,13 @@ use crate::memory::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::groups;
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::members;
-use crate::memory::numbers::RequestId;
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::request::SlotState;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, INSTANCES, NicMemory};
+use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory, RequestId};
 use crate::threads::collective_list;
 use crate::threads::completer::Completer;
-use bcs_core::LocalRank;
 
 /// Notes that a communicator is broken, and fails its collectives. The caller holds the run token.
 ///

@@ -8,23 +8,24 @@
 
 use crate::matching::Envelope;
 use crate::matching::mismatch;
-use crate::matching::{Message, message_of_words};
-use crate::memory::contexts::Context;
+use crate::matching::{Message, queued_message};
 use crate::memory::descriptor::{
-    Check, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline, is_receive, is_send,
+    Check, KIND, MessageWords, Payload, PointToPoint, QueuedSend, ReceiveDescriptor, ReceiveWords,
+    SendDescriptor, SendWords, is_receive, is_send,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::RequestId;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
 use crate::memory::request::Delivery;
 use crate::memory::ring::{LABEL, Words};
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
+use crate::memory::{
+    Context, Corrupt, FIRST_MATCHED_CONTEXT, LocalRank, MESSAGE_ENTRIES, NicMemory, Rank, RankBlock,
+    RequestId,
+};
 use crate::threads::breach;
 use crate::threads::buffer_sender::Eligible;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
-use bcs_core::{LocalRank, Rank};
 
 /// The Buffer Receiver, for one slice.
 pub struct BufferReceiver<'a, 'm> {
@@ -49,7 +50,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     pub fn take_receives(&mut self, rank: &mut Eligible) -> Result<(), Corrupt> {
         let local_rank = rank.local_rank;
         self.take(rank, RingKind::Receive, |receiver, block, words| match is_receive(words) {
-            true => receiver.handle_receive(local_rank, block, words),
+            true => receiver.handle_receive(local_rank, block, ReceiveWords(words)),
             false => receiver.handle_other(local_rank, RingKind::Receive, words),
         })
     }
@@ -62,7 +63,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         }
         let (local_rank, origin) = (rank.local_rank, self.memory.job_rank(rank.local_rank));
         self.take(rank, RingKind::Send, |receiver, _, words| match is_send(words) {
-            true => receiver.handle_message((origin, local_rank), words),
+            true => receiver.handle_message((origin, local_rank), SendWords(words)),
             false => receiver.handle_other(local_rank, RingKind::Send, words),
         })
     }
@@ -109,7 +110,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             (Some(PointToPoint::Continue { transfer }), RingKind::Send) => self.dma.grant_more(transfer)?,
             _ => {
                 let what = if ring == RingKind::Send { "send descriptor" } else { "receive descriptor" };
-                return Err(Corrupt { what, value: words[0], limit: 0 });
+                return Err(Corrupt { what, value: words[KIND], limit: 0 });
             }
         }
         Ok(true)
@@ -122,25 +123,25 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         local_rank: LocalRank,
         block: &RankBlock,
-        words: &Words,
+        receive: ReceiveWords<'_>,
     ) -> Result<bool, Corrupt> {
         let unexpected = UnexpectedMessages::of(self.memory, block);
         if !unexpected.is_empty() {
-            let envelope = Envelope::of_words(words[0], words[1]);
-            let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
-            if let Some((entry, found)) = unexpected.find_message((words[0], words[1]), takes)? {
-                let message = found.read();
-                // A queued message's destination word says who sent it.
-                let origin = Rank(message[3] as u32);
-                if !self.has_room_for(&message, origin)? {
+            let envelope = Envelope::of(receive.envelope());
+            let takes = |message| envelope.takes(&Envelope::of(message));
+            if let Some((entry, found)) = unexpected.find_message(receive.envelope(), takes)? {
+                let words = found.read();
+                let queued = QueuedSend(&words);
+                let (message, origin) = (queued.message(), queued.origin());
+                if !self.has_room_for(message, origin)? {
                     return Ok(false);
                 }
                 unexpected.remove(entry)?;
-                self.schedule(local_rank, words, &message, origin)?;
+                self.schedule(local_rank, receive, message, origin)?;
                 return Ok(true);
             }
         }
-        PostedReceives::of(self.memory, block).push(words)
+        PostedReceives::of(self.memory, block).push(receive.0)
     }
 
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until
@@ -150,33 +151,31 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     pub(crate) fn handle_message(
         &mut self,
         (origin, sender): (Rank, LocalRank),
-        words: &Words,
+        send: SendWords<'_>,
     ) -> Result<bool, Corrupt> {
-        let destination = Rank(words[3] as u32);
-        let Some(local_rank) = self.memory.local_rank(destination)? else {
-            return self.send_out(origin, words);
+        let Some(local_rank) = self.memory.local_rank(send.destination())? else {
+            return self.send_out(origin, send);
         };
         let block = self.memory.rank(local_rank)?;
-        if block.claims.is_passed_over(sender, words[LABEL]) {
+        if block.claims.is_passed_over(sender, send.0[LABEL]) {
             self.matched += 1;
             return Ok(true);
         }
         let posted = PostedReceives::of(self.memory, block);
         if !posted.is_empty() {
-            let envelope = Envelope::of_words(words[0], words[1]);
-            let takes = |first, second| Envelope::of_words(first, second).takes(&envelope);
-            if let Some((at, receive)) = posted.find_receive((words[0], words[1]), takes)? {
-                if !self.has_room_for(words, origin)? {
+            let message = send.message();
+            let envelope = Envelope::of(message.envelope());
+            let takes = |receive| Envelope::of(receive).takes(&envelope);
+            if let Some((at, receive)) = posted.find_receive(message.envelope(), takes)? {
+                if !self.has_room_for(message, origin)? {
                     return Ok(false);
                 }
                 posted.remove(at)?;
-                self.schedule(local_rank, &receive, words, origin)?;
+                self.schedule(local_rank, ReceiveWords(&receive), message, origin)?;
                 return Ok(true);
             }
         }
-        let mut queued = *words;
-        queued[3] = origin.0 as u64 | words[3] & !0xffff_ffff;
-        UnexpectedMessages::of(self.memory, block).push_message(&queued)
+        UnexpectedMessages::of(self.memory, block).push_message(&send.message().queued_by(origin))
     }
 
     /// A matched pair: completes it, or schedules its transfer.
@@ -184,13 +183,13 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     fn schedule(
         &mut self,
         local_rank: LocalRank,
-        receive: &Words,
-        send: &Words,
+        receive: ReceiveWords<'_>,
+        send: MessageWords<'_>,
         origin: Rank,
     ) -> Result<(), Corrupt> {
         self.matched += 1;
-        if is_buffered_inline(send) {
-            return self.completer.complete_inline((local_rank, RequestId((receive[3] >> 32) as u32)), send);
+        if send.is_buffered_inline() {
+            return self.completer.complete_inline((local_rank, receive.request()), send);
         }
         self.schedule_other(local_rank, receive, send, origin)
     }
@@ -198,14 +197,12 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     fn schedule_other(
         &mut self,
         local_rank: LocalRank,
-        receive: &Words,
-        words: &Words,
+        receive: ReceiveWords<'_>,
+        words: MessageWords<'_>,
         origin: Rank,
     ) -> Result<(), Corrupt> {
-        let Some(PointToPoint::Receive(receive)) = PointToPoint::decode(receive) else {
-            return Err(Corrupt { what: "posted receive", value: receive[0], limit: 0 });
-        };
-        let message = Message { origin, ..message_of_words(words)? };
+        let receive = receive.decode()?;
+        let message = Message { send: words.decode()?, origin };
         if receive.check != Check::NONE
             && let Some(report) = mismatch::report_of_message(self.memory, local_rank, &receive, &message)
         {
@@ -242,14 +239,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         local_rank: LocalRank,
         receive: &ReceiveDescriptor,
-        message: &Words,
+        message: MessageWords<'_>,
         origin: Rank,
     ) -> Result<(), Corrupt> {
         // With the number that it may have: see `global::point_to_point`.
-        let mut queued = *message;
-        queued[3] = origin.0 as u64 | queued[3] & !0xffff_ffff;
-        let mut words = receive.encode();
-        words[3] |= local_rank.0 as u64;
+        let (queued, words) = (message.queued_by(origin), receive.encode_of(local_rank));
         let matches = &self.memory.header().remote.matches;
         // `has_room_for` has seen to it that there is room.
         if matches.push(self.memory, &queued)? && matches.push(self.memory, &words)? {
@@ -284,7 +278,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             outbound.remove(self.memory, entry)?;
             let count = &self.memory.header().remote.outbound;
             count.set(count.get().wrapping_sub(1));
-            Some(message_of_words(&found)?.send)
+            Some(SendWords(&found).message().decode()?)
         };
         if let Some(send) = send {
             if let Payload::Slab(slab) = send.payload {
@@ -297,12 +291,12 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     /// A message for a rank of another node: it waits for a global slice, in the order of posting.
     #[cold]
-    fn send_out(&mut self, origin: Rank, words: &Words) -> Result<bool, Corrupt> {
+    fn send_out(&mut self, origin: Rank, send: SendWords<'_>) -> Result<bool, Corrupt> {
         let Some(sender) = self.memory.local_rank(origin)? else {
             let what = "destination of a message from another node";
-            return Err(Corrupt { what, value: words[3] & 0xffff_ffff, limit: 0 });
+            return Err(Corrupt { what, value: send.destination().0.into(), limit: 0 });
         };
-        self.push_outbound(sender, words)
+        self.push_outbound(sender, send.0)
     }
 
     fn push_outbound(&mut self, sender: LocalRank, words: &Words) -> Result<bool, Corrupt> {
@@ -313,7 +307,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     #[inline]
-    fn has_room_for(&mut self, message: &Words, origin: Rank) -> Result<bool, Corrupt> {
+    fn has_room_for(&mut self, message: MessageWords<'_>, origin: Rank) -> Result<bool, Corrupt> {
         if self.memory.local_rank(origin)?.is_none() {
             return Ok(self.memory.control().entries.used() as usize + 2 <= MESSAGE_ENTRIES);
         }
@@ -332,7 +326,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let is_it = |words: &Words| is_unmatched(words, origin, request);
         let Some((entry, found)) = unexpected.find_words(is_it)? else { return Ok(None) };
         unexpected.remove(entry)?;
-        let send = message_of_words(&found)?.send;
+        let send = QueuedSend(&found).message().decode()?;
         if let Payload::Pooled(block) = send.payload {
             UnexpectedPool::of(self.memory, at)?.free(block)?;
         }
@@ -342,8 +336,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
 /// Whether this is the message of that send, and no matched probe has taken it: then it cannot be taken back.
 fn is_unmatched(words: &Words, origin: Rank, request: RequestId) -> bool {
-    words[3] == origin.0 as u64 | (request.0 as u64) << 32
-        && Envelope::of_words(words[0], words[1]).context < FIRST_MATCHED_CONTEXT
+    let (queued, message) = (QueuedSend(words), QueuedSend(words).message());
+    (queued.origin(), message.request()) == (origin, request)
+        && message.envelope().context() < FIRST_MATCHED_CONTEXT
 }
 
 /// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees.
@@ -358,9 +353,9 @@ pub fn probe(
     matched: Option<Context>,
 ) -> Result<Option<Message>, Corrupt> {
     let unexpected = UnexpectedMessages::of(memory, memory.rank(local_rank)?);
-    let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+    let takes = |message| envelope.takes(&Envelope::of(message));
     let Some((entry, cell)) = unexpected.find_message(envelope.words(), takes)? else { return Ok(None) };
-    let message = message_of_words(&cell.read())?;
+    let message = queued_message(&cell.read())?;
     if let Some(context) = matched {
         unexpected.set_context(entry, context)?;
     }

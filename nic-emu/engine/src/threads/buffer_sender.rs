@@ -4,13 +4,12 @@
 //! posted later waits for the next slice. A descriptor for a rank of this node stays where it is, in its ring
 //! cell, and is read there by the Buffer Receiver; "delivery" on one node is knowing how far to read.
 
-use bcs_core::LocalRank;
 use smallvec::SmallVec;
 
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::prefetch;
 use crate::memory::ring::Cell;
-use crate::memory::{Corrupt, NicMemory, RankBlock};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RankBlock};
 use crate::policy::RANKS_A_SLICE;
 
 /// Ranks of a node whose next cells a rank that waits fetches ahead, at most.

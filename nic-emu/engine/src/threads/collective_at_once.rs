@@ -10,7 +10,6 @@
 //! Invariant: contributions are combined in the order of the same reduction tree as everywhere, so the bits
 //! are the same.
 
-use bcs_core::LocalRank;
 use smallvec::SmallVec;
 
 use crate::matching::called::operation;
@@ -18,10 +17,9 @@ use crate::memory::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Payload, is_of_same_collective,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::numbers::RequestId;
 use crate::memory::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::memory::ring::{Cell, Words};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use crate::threads::buffer_sender::{Eligible, Exchange};
 use crate::threads::completer::Completer;
 use crate::threads::reduce_helper::Reduction;

@@ -5,13 +5,12 @@
 //! broadcast releases each member as soon as it and the root are there; nobody waits for members that it has
 //! nothing to get from.
 
-use crate::memory::Corrupt;
 use crate::memory::departure;
 use crate::memory::descriptor::CollectiveKind;
 use crate::memory::instance::{Instance, InstanceState, Member};
 use crate::memory::members::{Contribution, contribution, members};
-use crate::memory::numbers::RequestId;
 use crate::memory::request::{Delivery, SlotState};
+use crate::memory::{Corrupt, RequestId};
 use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 

@@ -16,8 +16,7 @@ use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::root;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, INSTANCES, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory};
 
 /// What an arrival did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

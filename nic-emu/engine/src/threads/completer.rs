@@ -4,13 +4,12 @@
 //! the start of the next slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep
 //! are remembered, so that the driver wakes them after it gave the token back.
 
-use bcs_core::LocalRank;
+use crate::memory::descriptor::MessageWords;
 use smallvec::SmallVec;
 
-use crate::memory::numbers::{CommRank, RequestId};
 use crate::memory::queue::{self, LINKS};
 use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::memory::{CommRank, Corrupt, ENTRIES, LocalRank, NicMemory, RequestId};
 use crate::policy::Pacing;
 
 /// Ranks that are remembered; with more, anybody may be meant.
@@ -78,14 +77,14 @@ impl<'m> Completer<'m> {
 
     /// Completes the receive of a message that came in its descriptor, whose words these are.
     #[inline]
-    pub(crate) fn complete_inline(&mut self, to: RankRequest, send: &[u64; 8]) -> Result<(), Corrupt> {
+    pub(crate) fn complete_inline(&mut self, to: RankRequest, send: MessageWords<'_>) -> Result<(), Corrupt> {
         if self.pacing.holds_completions() {
-            let payload = [send[4], send[5], send[6], 0];
             let mut bytes = [0; SLOT_PAYLOAD_BYTES];
-            for (chunk, word) in bytes.chunks_exact_mut(8).zip(payload) {
+            for (chunk, word) in bytes.chunks_exact_mut(8).zip(send.payload()) {
                 chunk.copy_from_slice(&word.to_ne_bytes());
             }
-            let status = (CommRank(send[1] as u32), (send[1] >> 32) as i32, send[2]);
+            let (envelope, length) = (send.envelope(), send.length().word());
+            let status = (envelope.source(), envelope.tag(), length);
             return self.complete(to, status, &Delivery::InSlot(bytes));
         }
         self.slot(to)?.complete_inline(send);

@@ -6,17 +6,14 @@
 //! transfer is on the active list from its match until the DH finds it finished and reaps it.
 
 use crate::matching::Message;
-use crate::memory::descriptor::{ReceiveDescriptor, is_in_memory};
-use crate::memory::numbers::RequestId;
+use crate::memory::descriptor::{MessageWords, ReceiveDescriptor};
 use crate::memory::pool::NONE;
 use crate::memory::request::{Delivery, SlotState};
-use crate::memory::ring::Words;
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
-use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId, TRANSFERS, WINDOWS};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, RankRequest};
-use bcs_core::LocalRank;
 
 /// Active transfers that an elastic slice looks at to reap finished ones.
 const REAPED_A_SLICE: u32 = 16;
@@ -38,8 +35,8 @@ impl<'m> DmaHelper<'m> {
 
     /// True when a message that needs a transfer can have one.
     #[inline]
-    pub(crate) fn has_room_for(&mut self, send: &Words) -> Result<bool, Corrupt> {
-        if !is_in_memory(send) {
+    pub(crate) fn has_room_for(&mut self, send: MessageWords<'_>) -> Result<bool, Corrupt> {
+        if !send.is_in_memory() {
             return Ok(true);
         }
         let pools = &self.memory.header().pools;

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::matching::mismatch;
-use crate::memory::descriptor::CollectiveDescriptor;
+use crate::memory::descriptor::{CollectiveDescriptor, KIND};
 use crate::memory::doorbell::RingKind;
 use crate::memory::instance::InstanceState;
 use crate::memory::{Corrupt, NicMemory};
@@ -174,7 +174,7 @@ impl<'m> StrobeReceiver<'m> {
         for (i, cell) in (0..).zip(rank.cells(self.memory.rank(local_rank)?, RingKind::Collective)?) {
             let words = cell.read();
             let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
-                return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 });
+                return Err(Corrupt { what: "collective descriptor", value: words[KIND], limit: 0 });
             };
             if self.arrivals.len() == COLLECTIVES_A_SLICE {
                 return Ok(i);

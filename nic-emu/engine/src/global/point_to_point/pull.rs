@@ -6,16 +6,14 @@
 
 use super::{Env, Incoming, Late, PointToPointEngine, status_of};
 use crate::global::error::GlobalError;
-use crate::matching::message_of_words;
+use crate::matching::queued_message;
 use crate::memory::descriptor::{self, Payload, SendDescriptor};
-use crate::memory::numbers::RequestId;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
 use crate::memory::ring::Words;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use std::collections::VecDeque;
 
 /// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic
@@ -77,7 +75,7 @@ impl PointToPointEngine {
         if descriptor::number_of(&words) != late.number || !waiting.holds(env.memory, late.entry)? {
             return Ok(true);
         }
-        let message = message_of_words(&words)?;
+        let message = queued_message(&words)?;
         let pool = UnexpectedPool::of(env.memory, late.receiver)?;
         let Some(block) = pool.take(message.send.bytes, ForWhom::Driver)? else { return Ok(false) };
         pool.count_message();

@@ -2,10 +2,8 @@
 
 use super::cells::{EDGE_CELLS, EDGE_INLINE_BYTES, EDGES};
 use crate::memory::descriptor::Check;
-use crate::memory::numbers::SlabId;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, NicMemory, SlabId};
 
 /// Where a message's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,6 +250,9 @@ mod tests {
     use crate::memory::Layout;
     use proptest::prelude::*;
 
+    const SENDER: LocalRank = LocalRank(0);
+    const RECEIVER: LocalRank = LocalRank(1);
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
@@ -261,13 +262,13 @@ mod tests {
             first in any::<u32>(),
         ) {
             let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
-            let mut reader = EdgeReader::open(&memory, LocalRank(1), 5, LocalRank(0)).unwrap();
-            let mut writer = EdgeWriter::new(LocalRank(1), 5, reader.taken);
+            let mut reader = EdgeReader::open(&memory, RECEIVER, 5, SENDER).unwrap();
+            let mut writer = EdgeWriter::new(RECEIVER, 5, reader.taken);
             // As after so many messages.
             (reader.taken, writer.put, writer.taken) = (first, first, first);
             reader.taken = first.wrapping_sub(1);
             reader.done(&memory).unwrap();
-            memory.edge(LocalRank(1), 5).unwrap().cells.iter().for_each(|cell| cell.label.store(first as u64, Ordering::Relaxed));
+            memory.edge(RECEIVER, 5).unwrap().cells.iter().for_each(|cell| cell.label.store(first as u64, Ordering::Relaxed));
             let message = |i: usize| Arrived { check: Check { call: i as u8, signature: 3 }, bytes: sizes[i] as u64, place: Place::Cell };
             let (mut put, mut taken) = (0, 0);
             let mut step = |puts: bool| {
@@ -303,22 +304,19 @@ mod tests {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         let mut edges = EdgeAllocator::default();
         let edge = edges.take().unwrap();
-        let reader = EdgeReader::open(&memory, LocalRank(1), edge, LocalRank(0)).unwrap();
+        let reader = EdgeReader::open(&memory, RECEIVER, edge, SENDER).unwrap();
         let message = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Message };
         // SAFETY: nothing lies in the cell.
-        unsafe { EdgeWriter::new(LocalRank(1), edge, 0).put(&memory, &message, std::ptr::null()) }.unwrap();
+        unsafe { EdgeWriter::new(RECEIVER, edge, 0).put(&memory, &message, std::ptr::null()) }.unwrap();
         assert_eq!(reader.next(&memory).unwrap(), Some(message));
-        let (mut reader, mut writer) = (reader, EdgeWriter::new(LocalRank(1), edge, 0));
+        let (mut reader, mut writer) = (reader, EdgeWriter::new(RECEIVER, edge, 0));
         writer.put = 1;
         assert_eq!(writer.was_read(&memory).unwrap(), None);
         reader.done(&memory).unwrap();
         assert_eq!(writer.was_read(&memory).unwrap(), Some(true));
         edges.give_back(reader.edge);
         assert_eq!(edges.take(), Some(edge));
-        assert_eq!(
-            EdgeReader::open(&memory, LocalRank(1), edge, LocalRank(0)).unwrap().next(&memory).unwrap(),
-            None
-        );
+        assert_eq!(EdgeReader::open(&memory, RECEIVER, edge, SENDER).unwrap().next(&memory).unwrap(), None);
         assert_eq!(std::iter::from_fn(|| edges.take()).count(), EDGES - 1);
     }
 
@@ -328,8 +326,8 @@ mod tests {
         let lent = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Memory(0x1234_5678) };
         let mut before: Vec<EdgeWriter> = Vec::new();
         for again in 0..20 {
-            let mut reader = EdgeReader::open(&memory, LocalRank(1), 5, LocalRank(0)).unwrap();
-            let mut writer = EdgeWriter::new(LocalRank(1), 5, reader.taken);
+            let mut reader = EdgeReader::open(&memory, RECEIVER, 5, SENDER).unwrap();
+            let mut writer = EdgeWriter::new(RECEIVER, 5, reader.taken);
             assert_eq!(reader.next(&memory).unwrap(), None);
             // SAFETY: nothing lies in the cell.
             unsafe { writer.put(&memory, &lent, std::ptr::null()) }.unwrap();

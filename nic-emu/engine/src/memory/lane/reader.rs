@@ -3,8 +3,7 @@
 use super::slot::{By, HEADER_BYTES, LANE_DATA_BYTES, LANE_SLOTS, LaneKey, LaneSlot, MARKS, Shape};
 use super::words::{portion, slots, words};
 use crate::memory::sync::{Ordering, fence};
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use std::ptr::NonNull;
 
 /// A chunk that a reader has found; [`Chunk::done`] gives it back.

@@ -1,8 +1,7 @@
 //! A slot of a lane: a chunk as its readers find it, and what it is like.
 
-use crate::memory::contexts::Context;
 use crate::memory::sync::{AtomicU32, AtomicU64};
-use crate::memory::{Corrupt, Word64};
+use crate::memory::{Context, Corrupt, Word64};
 
 /// Chunks of a lane that are under way at once.
 pub(crate) const LANE_SLOTS: usize = 32;

@@ -2,8 +2,7 @@
 
 use super::slot::{HEADER_BYTES, LANE_DATA_BYTES, LANE_SLOTS, LaneSlot, PORTION_BYTES, Shape};
 use crate::memory::sync::AtomicU64;
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 
 /// The slots of a rank's lane.
 pub(super) fn slots(memory: &NicMemory, local_rank: LocalRank) -> Result<&[LaneSlot], Corrupt> {

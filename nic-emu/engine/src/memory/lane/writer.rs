@@ -6,8 +6,7 @@ use super::slot::{
 };
 use super::words::{portion, slots, words};
 use crate::memory::sync::{Ordering, fence};
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -200,6 +199,8 @@ mod tests {
     use crate::memory::lane::{LaneReader, Portion};
     use proptest::prelude::*;
 
+    const OWN: LocalRank = LocalRank(0);
+
     fn memory() -> NicMemory {
         NicMemory::create_private(Layout::new(4, 4, [0; 2]).unwrap(), 0, 1).unwrap()
     }
@@ -227,21 +228,21 @@ mod tests {
                 let Some(&(bytes, each)) = chunks.get(*written) else { return false };
                 let shape = Shape { each, ..SAME };
                 let is_thorough = written.is_multiple_of(2);
-                let room = writer.room(&memory, LocalRank(0), shape, bytes, is_thorough).unwrap();
+                let room = writer.room(&memory, OWN, shape, bytes, is_thorough).unwrap();
                 let Some(room) = room else { return false };
                 // SAFETY: the writer answered a place for as many bytes.
                 unsafe { room.data.as_ptr().write_bytes(*written as u8, bytes) };
                 let portion = share(*written) as u64;
                 for reader in (0..4u32).filter(|_| each) {
                     let at = (reader as u64).saturating_sub(1) * portion;
-                    LaneWriter::set_portion(&memory, LocalRank(0), &room, reader, (at, portion)).unwrap();
+                    LaneWriter::set_portion(&memory, OWN, &room, reader, (at, portion)).unwrap();
                 }
-                writer.publish(&memory, LocalRank(0), key(*written), room, (0, portion), 3).unwrap();
+                writer.publish(&memory, OWN, key(*written), room, (0, portion), 3).unwrap();
                 *written += 1;
                 true
             };
             let read = |number: usize, (reader, next): &mut (LaneReader, usize)| {
-                let found = reader.find(&memory, LocalRank(0), key(*next), 1 + number as u32, false).unwrap();
+                let found = reader.find(&memory, OWN, key(*next), 1 + number as u32, false).unwrap();
                 let Some(chunk) = found else { return false };
                 assert_eq!(chunk.bytes(), share(*next));
                 let Portion::Lane(data) = chunk.portion() else { panic!("nothing is lent") };
@@ -271,34 +272,29 @@ mod tests {
         let mut writer = LaneWriter::default();
         let mut readers = [LaneReader::default(); 2];
         let shape = Shape { by: By::Attach, each: true, members: 130 };
-        let room = writer.room(&memory, LocalRank(0), shape, 0, true).unwrap().unwrap();
+        let room = writer.room(&memory, OWN, shape, 0, true).unwrap().unwrap();
         for member in 0..130 {
-            LaneWriter::set_portion(&memory, LocalRank(0), &room, member, (0xabc0 + member as u64, 1 << 30))
-                .unwrap();
+            LaneWriter::set_portion(&memory, OWN, &room, member, (0xabc0 + member as u64, 1 << 30)).unwrap();
         }
-        let lent = writer
-            .publish(&memory, LocalRank(0), LaneKey(Context(7), 1, 0), room, (0, 0), 2)
-            .unwrap()
-            .unwrap();
+        let lent = writer.publish(&memory, OWN, LaneKey(Context(7), 1, 0), room, (0, 0), 2).unwrap().unwrap();
         // Other chunks go round the lane meanwhile, past the slot that is held, and past its bytes.
         let another = |writer: &mut LaneWriter, round| {
-            let room = writer.room(&memory, LocalRank(0), SAME, LANE_CHUNK_BYTES, true).unwrap();
-            let publish = |room| {
-                writer.publish(&memory, LocalRank(0), LaneKey(Context(9), 1, round), room, (0, 0), 0).unwrap()
-            };
+            let room = writer.room(&memory, OWN, SAME, LANE_CHUNK_BYTES, true).unwrap();
+            let publish =
+                |room| writer.publish(&memory, OWN, LaneKey(Context(9), 1, round), room, (0, 0), 0).unwrap();
             room.map(publish).is_some()
         };
         assert!((0..3 * LANE_SLOTS as u32).all(|round| another(&mut writer, round)));
         let [one, other] = &mut readers;
         let key = LaneKey(Context(7), 1, 0);
-        let chunk = one.find(&memory, LocalRank(0), key, 3, true).unwrap().unwrap();
+        let chunk = one.find(&memory, OWN, key, 3, true).unwrap().unwrap();
         assert_eq!((chunk.portion(), chunk.bytes()), (Portion::Lent(0xabc3), 1 << 30));
         chunk.done();
-        assert_eq!(writer.take_back(&memory, LocalRank(0), &lent).unwrap(), None);
-        other.find(&memory, LocalRank(0), key, 129, true).unwrap().unwrap().refuse().unwrap();
-        assert_eq!(writer.take_back(&memory, LocalRank(0), &lent).unwrap(), Some(vec![129]));
+        assert_eq!(writer.take_back(&memory, OWN, &lent).unwrap(), None);
+        other.find(&memory, OWN, key, 129, true).unwrap().unwrap().refuse().unwrap();
+        assert_eq!(writer.take_back(&memory, OWN, &lent).unwrap(), Some(vec![129]));
         assert!(another(&mut writer, 0));
-        assert!(one.find(&memory, LocalRank(0), key, 130, true).is_err(), "there is no such member");
+        assert!(one.find(&memory, OWN, key, 130, true).is_err(), "there is no such member");
     }
 
     #[test]
@@ -306,17 +302,14 @@ mod tests {
         let memory = memory();
         let mut writer = LaneWriter::default();
         let give = |writer: &mut LaneWriter, number, bytes| {
-            let room = writer.room(&memory, LocalRank(0), SAME, bytes, true).unwrap()?;
+            let room = writer.room(&memory, OWN, SAME, bytes, true).unwrap()?;
             let range = room.start..room.start + room.bytes;
-            writer
-                .publish(&memory, LocalRank(0), LaneKey(Context(7), number, 0), room, (0, bytes as u64), 1)
-                .unwrap();
+            writer.publish(&memory, OWN, LaneKey(Context(7), number, 0), room, (0, bytes as u64), 1).unwrap();
             Some(range)
         };
         let read = |number| {
-            let found = LaneReader::default()
-                .find(&memory, LocalRank(0), LaneKey(Context(7), number, 0), 1, true)
-                .unwrap();
+            let found =
+                LaneReader::default().find(&memory, OWN, LaneKey(Context(7), number, 0), 1, true).unwrap();
             found.unwrap().done();
         };
         // Half of the lane has gaps: every second chunk stays.
@@ -331,12 +324,10 @@ mod tests {
             );
         }
         assert_eq!(give(&mut writer, 20, 64), None, "the lane is full again");
-        assert!(writer.has_slots_for(&memory, LocalRank(0), (LANE_SLOTS - 8) / COLLECTIVE_SLOTS).unwrap());
-        assert!(
-            !writer.has_slots_for(&memory, LocalRank(0), (LANE_SLOTS - 8) / COLLECTIVE_SLOTS + 1).unwrap()
-        );
+        assert!(writer.has_slots_for(&memory, OWN, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS).unwrap());
+        assert!(!writer.has_slots_for(&memory, OWN, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS + 1).unwrap());
         (0..8).step_by(2).for_each(read);
-        assert!(writer.has_slots_for(&memory, LocalRank(0), (LANE_SLOTS - 4) / COLLECTIVE_SLOTS).unwrap());
+        assert!(writer.has_slots_for(&memory, OWN, (LANE_SLOTS - 4) / COLLECTIVE_SLOTS).unwrap());
         // Slots run out before bytes do.
         let more =
             (0..LANE_SLOTS as u32).filter(|number| give(&mut writer, 100 + number, 64).is_some()).count();

@@ -2,11 +2,9 @@
 
 use super::{PostedReceives, UnexpectedMessages};
 use crate::matching::Envelope;
-use crate::memory::contexts::Context;
-use crate::memory::descriptor::ANY_TAG;
-use crate::memory::numbers::{CommRank, RequestId};
-use crate::memory::{Layout, NicMemory};
-use bcs_core::LocalRank;
+use crate::memory::descriptor::{ANY_TAG, Check, ReceiveDescriptor, ReceiveWords};
+use crate::memory::ring::Words;
+use crate::memory::{CommRank, Context, Layout, LocalRank, NicMemory, RequestId};
 use proptest::prelude::*;
 
 fn memory() -> NicMemory {
@@ -56,10 +54,14 @@ fn steps(
 }
 
 /// A descriptor's words, with a number that tells it from all others.
-fn words(envelope: &Envelope, number: u32) -> [u64; 8] {
-    let (first, second) = envelope.words();
-    // No kind is 0: an empty place has that.
-    [first | 1, second, 0, (number as u64) << 32, 0, 0, 0, 0]
+fn words(envelope: &Envelope, number: u32) -> Words {
+    let Envelope { context, source, tag } = *envelope;
+    let (request, check) = (RequestId(number), Check::NONE);
+    ReceiveDescriptor { context, source, tag, capacity: 0, check, request, address: 0 }.encode()
+}
+
+fn number_of(words: &Words) -> u32 {
+    ReceiveWords(words).request().0
 }
 
 proptest! {
@@ -72,7 +74,7 @@ proptest! {
         let mut renamed = 100;
         for (number, step) in (0u32..).zip(steps) {
             let sought = |receive: Envelope| {
-                let takes = |first, second| receive.takes(&Envelope::of_words(first, second));
+                let takes = |message| receive.takes(&Envelope::of(message));
                 unexpected.find_message(receive.words(), takes).unwrap()
             };
             match step {
@@ -84,7 +86,7 @@ proptest! {
                 Step::Take(receive) | Step::Rename(receive) => {
                     let expected = model.iter().position(|(message, _)| receive.takes(message));
                     let found = sought(receive);
-                    let numbers = found.map(|(_, cell)| (cell.word(3) >> 32) as u32);
+                    let numbers = found.map(|(_, cell)| number_of(&cell.read()));
                     prop_assert_eq!(numbers, expected.map(|at| model[at].1));
                     match (found, step) {
                         (Some((entry, _)), Step::Rename(_)) => {
@@ -101,7 +103,7 @@ proptest! {
                 }
                 Step::Remove(at) if !model.is_empty() => {
                     let (_, number) = model.remove(at % model.len());
-                    let is_it = |words: &[u64; 8]| (words[3] >> 32) as u32 == number;
+                    let is_it = |words: &Words| number_of(words) == number;
                     let (entry, _) = unexpected.find_words(is_it).unwrap().unwrap();
                     unexpected.remove(entry).unwrap();
                 }
@@ -112,10 +114,10 @@ proptest! {
         }
         // Those in contexts of their own are found there.
         while let Some((envelope, number)) = model.pop() {
-            let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+            let takes = |message| envelope.takes(&Envelope::of(message));
             let (entry, cell) = unexpected.find_message(envelope.words(), takes).unwrap().unwrap();
             if envelope.context > Context(100) {
-                prop_assert_eq!((cell.word(3) >> 32) as u32, number);
+                prop_assert_eq!(number_of(&cell.read()), number);
                 unexpected.remove(entry).unwrap();
             }
         }
@@ -134,10 +136,10 @@ proptest! {
                 }
                 Step::Take(message) | Step::Rename(message) => {
                     let expected = model.iter().position(|(receive, _)| receive.takes(&message));
-                    let takes = |first, second| Envelope::of_words(first, second).takes(&message);
+                    let takes = |receive| Envelope::of(receive).takes(&message);
                     let found = posted.find_receive(message.words(), takes).unwrap();
                     prop_assert_eq!(
-                        found.map(|(_, words)| (words[3] >> 32) as u32),
+                        found.map(|(_, words)| number_of(&words)),
                         expected.map(|at| model[at].1)
                     );
                     if let Some((at, _)) = found {
@@ -171,9 +173,9 @@ fn the_search_of_a_long_queue_does_not_grow_with_it() {
     for tag in (0..MESSAGES).rev() {
         let source = if tag % 2 == 0 { CommRank::ANY_SOURCE } else { CommRank(tag as u32 % 7) };
         let receive = Envelope { context: Context(1), source, tag };
-        let takes = |first, second| {
+        let takes = |message| {
             looks += 1;
-            receive.takes(&Envelope::of_words(first, second))
+            receive.takes(&Envelope::of(message))
         };
         let (entry, _) = unexpected.find_message(receive.words(), takes).unwrap().unwrap();
         unexpected.remove(entry).unwrap();

@@ -18,8 +18,7 @@ use super::pool_state::PoolState;
 use crate::memory::pool::NONE;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::sync::{AtomicU64, Ordering, fence};
-use crate::memory::{Corrupt, NicMemory, Word};
-use bcs_core::LocalRank;
+use crate::memory::{Corrupt, LocalRank, NicMemory, Word};
 use std::ptr::NonNull;
 
 /// What is in a pool, or in those of several ranks.
