@@ -24,7 +24,7 @@ const WAIT: WaitingFor = WaitingFor {
 fn send(port: &mut Port, to: u32, data: &[u8]) {
     let send = Send {
         context: Context(2),
-        source: CommRank(port.local_index().0),
+        source: CommRank(port.local_rank().0),
         tag: 1,
         destination: Rank(to),
         synchronous: false,
@@ -57,7 +57,7 @@ fn receive(port: &mut Port, from: u32, data: &mut [u8]) -> Outcome {
 }
 
 fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
-    let rank = port.local_index().0;
+    let rank = port.local_rank().0;
     let collective = Collective {
         kind: CollectiveKind::Barrier,
         operation: (0, 0),
@@ -76,7 +76,7 @@ fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
 }
 
 fn run(mut port: Port, ranks: u32) {
-    let rank = port.local_index().0;
+    let rank = port.local_rank().0;
     let mut sequence = 0;
     for bytes in [8usize, 64, 1024, 8192, 16384, 65536, 1 << 20, 4 << 20] {
         barrier(&mut port, ranks, &mut sequence);

@@ -135,7 +135,7 @@ pub fn start(
         run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: port.memory().node().1 },
         rank: place.rank,
         memory: port.memory().clone(),
-        local_rank: port.local_index(),
+        local_rank: port.local_rank(),
     };
     if MONITOR.set(monitor).is_ok() {
         ON.store(true, Ordering::Release);

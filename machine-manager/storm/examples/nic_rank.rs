@@ -62,7 +62,7 @@ fn main() {
         ["leave"] if rank == 0 => {}
         ["abort", code, message] if rank == 1 => {
             let code = code.parse().expect("a code");
-            abort::say(port.memory(), port.local_index(), code, message);
+            abort::say(port.memory(), port.local_rank(), code, message);
             std::thread::sleep(Duration::from_millis(50));
             std::process::exit(code);
         }

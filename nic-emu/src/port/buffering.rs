@@ -33,7 +33,7 @@ impl Port {
         {
             return Ok(None);
         }
-        let returned = &self.memory.rank(self.local_index)?.returned;
+        let returned = &self.memory.rank(self.local_rank)?.returned;
         if bytes > STREAMED_BYTES
             && self.stores.are_settled_on_streaming()
             && !self.slabs.has_back(self.last_run, returned)
@@ -43,7 +43,7 @@ impl Port {
         let first = self.slabs.take(bytes, returned);
         if let Some(first) = first {
             self.last_run = first;
-            self.memory.filled(self.local_index, first)?.begin();
+            self.memory.filled(self.local_rank, first)?.begin();
         }
         Ok(first)
     }
@@ -59,7 +59,7 @@ impl Port {
         data: *const u8,
         bytes: usize,
     ) -> Result<(), PortError> {
-        let to = self.memory.run(self.local_index, first, bytes as u64)?;
+        let to = self.memory.run(self.local_rank, first, bytes as u64)?;
         let mut filled = 0;
         while filled < bytes {
             let left = bytes - filled;
@@ -70,7 +70,7 @@ impl Port {
             // this rank's until it is given back, after all of it was published.
             unsafe { self.stores.copy_in(data.add(filled), to.as_ptr().add(filled), chunk, ticks) };
             filled += chunk;
-            self.memory.filled(self.local_index, first)?.publish(filled as u32);
+            self.memory.filled(self.local_rank, first)?.publish(filled as u32);
         }
         Ok(())
     }

@@ -129,7 +129,7 @@ impl Port {
     #[inline]
     pub(super) fn first_message(&mut self, sender: LocalRank) -> Result<Option<Found>, PortError> {
         let taken = self.memory.taken()[sender.index()].read().get(RingKind::Send);
-        let (block, own) = (self.memory.rank(sender)?, self.memory.job_rank(self.local_index));
+        let (block, own) = (self.memory.rank(sender)?, self.memory.job_rank(self.local_rank));
         let claimed = self.block().claims.claimed(sender);
         let ring = Ring::new(&block.send);
         let seen = &mut self.seen[sender.index()];
@@ -156,7 +156,7 @@ impl Port {
     /// was found: what was taken out of the ring before it waits, or has been received.
     #[inline]
     pub(super) fn is_first_in_order(&self) -> bool {
-        let taken = self.memory.taken()[self.local_index.index()].read();
+        let taken = self.memory.taken()[self.local_rank.index()].read();
         self.heads.ahead_of(taken, RingKind::Receive) == 0 && self.block().queues.are_empty()
     }
 

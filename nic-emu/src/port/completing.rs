@@ -169,17 +169,17 @@ impl Port {
     /// The oldest message that a receive with this envelope would take, if one has arrived: its source, tag
     /// and length. Runs a slice first, so that what was posted before is seen.
     pub fn probe(&mut self, envelope: &Envelope) -> Result<Option<Outcome>, PortError> {
-        let local_index = self.local_index;
-        self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope, None))
+        let local_rank = self.local_rank;
+        self.look_for(|memory| buffer_receiver::probe(memory, local_rank, envelope, None))
     }
 
     /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on
     /// a receive in the context that is answered, which is this message's alone, takes it, and nothing else
     /// does.
     pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, Context)>, PortError> {
-        let (local_index, matched) = (self.local_index, Context(FIRST_MATCHED_CONTEXT.0 + self.next_matched));
+        let (local_rank, matched) = (self.local_rank, Context(FIRST_MATCHED_CONTEXT.0 + self.next_matched));
         let found =
-            self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope, Some(matched)))?;
+            self.look_for(|memory| buffer_receiver::probe(memory, local_rank, envelope, Some(matched)))?;
         Ok(found.map(|outcome| {
             self.next_matched = (self.next_matched + 1) % MATCHED_CONTEXTS;
             (outcome, matched)
@@ -194,9 +194,9 @@ impl Port {
     ) -> Result<Option<Outcome>, PortError> {
         self.post_held()?;
         self.lend()?;
-        let (heads, local_index) = (self.heads, self.local_index.index());
+        let (heads, local_rank) = (self.heads, self.local_rank.index());
         let found = self.as_processor(|memory| {
-            match heads.ahead_of(memory.taken()[local_index].read(), RingKind::Receive) {
+            match heads.ahead_of(memory.taken()[local_rank].read(), RingKind::Receive) {
                 0 => look(memory),
                 _ => Ok(None),
             }

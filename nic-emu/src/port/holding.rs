@@ -157,7 +157,7 @@ impl Port {
             self.slot(request)?.complete_inline(found.message());
         } else if let Some(slab) = found.slab() {
             let status = (message.source, message.tag, found.message().length().word());
-            let (to, delivery) = ((self.local_index, request), Delivery::InSlab { owner: sender, slab });
+            let (to, delivery) = ((self.local_rank, request), Delivery::InSlab { owner: sender, slab });
             Completer::new(&self.memory, self.pacing).complete(to, status, &delivery)?;
         }
         *some = true;

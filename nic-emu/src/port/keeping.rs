@@ -46,7 +46,7 @@ impl Port {
             }
             rustix::thread::sched_yield();
         }
-        let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_index)?.returned);
+        let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned);
         if slabs.is_none() {
             self.keeping.pausing = SENDS;
         }
@@ -90,7 +90,7 @@ impl Port {
         let kept = Keeper {
             memory: &memory,
             completer: &mut completer,
-            sender: self.local_index,
+            sender: self.local_rank,
             wanted,
             is_ours: &|send| match send.payload {
                 Payload::Memory(address) => {
@@ -115,7 +115,7 @@ impl Port {
         block: u64,
         bytes: u64,
     ) -> Result<(), PortError> {
-        let pool = UnexpectedPool::of(&self.memory, self.local_index)?;
+        let pool = UnexpectedPool::of(&self.memory, self.local_rank)?;
         let from = pool.bytes(block, bytes)?;
         if let Some((address, room)) = self.outstanding.place(request) {
             // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message,
@@ -132,7 +132,7 @@ impl Port {
     #[cold]
     fn tell_of_room(&self, whose: ForWhom) {
         match whose {
-            ForWhom::Rank(local_index) => waiting::wake(&self.memory, local_index),
+            ForWhom::Rank(local_rank) => waiting::wake(&self.memory, local_rank),
             ForWhom::Driver => self.wake_nic_thread(),
             ForWhom::Several => {
                 self.memory.local_ranks().for_each(|rank| waiting::wake(&self.memory, rank));

@@ -307,7 +307,7 @@ impl Port {
                 return Ok(moved);
             }
             // Nobody else is about to run what this rank has posted itself.
-            waiting.unscheduled &= self.memory.taken()[self.local_index.index()].peek() != self.heads;
+            waiting.unscheduled &= self.memory.taken()[self.local_rank.index()].peek() != self.heads;
             waiting.looks += 1;
             if self.served > 0 && waiting.looks <= self.waiting.patience && !waiting.unscheduled {
                 return Ok(moved);
@@ -324,7 +324,7 @@ impl Port {
     fn look_ahead(&self) {
         if self.waiting.watches > 0 {
             self.ahead.fetch();
-            BufferSender::fetch_next(&self.memory, self.local_index);
+            BufferSender::fetch_next(&self.memory, self.local_rank);
         }
     }
 
@@ -373,7 +373,7 @@ impl Port {
     #[cold]
     pub fn announce_sleep(&self, waiting: &Waiting, is_woken: bool) -> Asleep {
         let is_woken = is_woken && waiting.request != RequestId::NONE;
-        waiting::announce_sleep(&self.memory, self.local_index, is_woken)
+        waiting::announce_sleep(&self.memory, self.local_rank, is_woken)
     }
 
     /// [`Self::nudge`] after a message that is buffered: a receiver that is awake looks for it itself.

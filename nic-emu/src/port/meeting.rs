@@ -113,7 +113,7 @@ impl Port {
         if self.is_hasty || shared || !self.moving.is_empty() {
             return Ok(());
         }
-        let slot = self.memory.request(self.local_index, request)?;
+        let slot = self.memory.request(self.local_rank, request)?;
         let started = &self.status().transfers_started;
         let crowded = self.waiting.polls == 0;
         let between = if passed { policy::MEETING_POLLS_A_LOOK } else { policy::MEETING_POLLS_A_RETRY };

@@ -45,7 +45,7 @@ impl Port {
         } else {
             // More than the list holds: every moving request names its transfer.
             for request in self.outstanding.requests() {
-                let slot = self.memory.request(self.local_index, request)?;
+                let slot = self.memory.request(self.local_rank, request)?;
                 if slot.state() == SlotState::Moving && !self.moving.iter().any(|m| m.request == request) {
                     self.start_moving(slot.reference())?;
                 }
@@ -68,7 +68,7 @@ impl Port {
             (record.destination.get(), record.destination_request.get()),
         ];
         for (rank, request) in ends {
-            if rank != self.local_index {
+            if rank != self.local_rank {
                 continue;
             }
             let end = match self.outstanding.purpose(request) {
@@ -76,7 +76,7 @@ impl Port {
                 Some(Purpose::Receive) => End::Destination,
                 Some(Purpose::Collective) | None => continue,
             };
-            let slot = self.memory.request(self.local_index, request)?;
+            let slot = self.memory.request(self.local_rank, request)?;
             let known = self.moving.iter().any(|m| m.request == request);
             if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
                 let mine = self.mine(record, end, request)?;

@@ -343,7 +343,7 @@ impl Port {
             if !port.slot(request)?.is_pending() || slices >= DECISION_SLICES {
                 return Ok(Some(()));
             }
-            port.taken = port.memory.taken()[port.local_index.index()].read();
+            port.taken = port.memory.taken()[port.local_rank.index()].read();
             if port.heads.ahead_of(port.taken, ring) > 0 {
                 return Ok(None);
             }
@@ -392,9 +392,9 @@ impl Port {
             return Payload::Inline(inline);
         }
         if bytes <= SLAB_BYTES
-            && let Ok(block) = self.memory.rank(self.local_index)
+            && let Ok(block) = self.memory.rank(self.local_rank)
             && let Some(slab) = take(&mut self.slabs, &block.returned)
-            && let Ok(to) = self.memory.slab(self.local_index, slab)
+            && let Ok(to) = self.memory.slab(self.local_rank, slab)
         {
             // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's
             // promise.

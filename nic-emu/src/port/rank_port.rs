@@ -38,7 +38,7 @@ pub struct Port {
     /// This rank's block and doorbell, in `memory`.
     pub(super) block: NonNull<RankBlock>,
     pub(super) doorbell: NonNull<HeadsWord>,
-    pub(super) local_index: LocalRank,
+    pub(super) local_rank: LocalRank,
     pub(super) heads: Heads,
     /// The taken word as last read: at least so many cells are free.
     pub(super) taken: Heads,
@@ -96,33 +96,33 @@ unsafe impl std::marker::Send for Port {}
 
 impl Port {
     /// The port of a rank in the NIC memory behind this descriptor.
-    pub fn attach(fd: OwnedFd, local_index: LocalRank) -> Result<Self, PortError> {
-        Self::open(Arc::new(mapping::attach(fd)?), local_index)
+    pub fn attach(fd: OwnedFd, local_rank: LocalRank) -> Result<Self, PortError> {
+        Self::open(Arc::new(mapping::attach(fd)?), local_rank)
     }
 
     /// The port of a rank in memory that this process has mapped.
-    pub fn open(memory: Arc<NicMemory>, local_index: LocalRank) -> Result<Self, PortError> {
-        let block = memory.rank(local_index)?;
+    pub fn open(memory: Arc<NicMemory>, local_rank: LocalRank) -> Result<Self, PortError> {
+        let block = memory.rank(local_rank)?;
         allow_attach();
         // Ranks that count processes differently do not find each other by number, or find others.
         let (theirs, own) = (memory.header().pid_namespace.get(), pid_namespace());
         if theirs != 0 && own != 0 && theirs != own {
             memory.header().cross_memory.set(0);
         }
-        let rank = memory.job_rank(local_index);
+        let rank = memory.job_rank(local_rank);
         block.status.claim(std::process::id()).map_err(|pid| PortError::Taken { rank, pid })?;
         block.status.set_phase(Phase::Attached);
         let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
-        let doorbell = memory.doorbell(local_index)?;
+        let doorbell = memory.doorbell(local_rank)?;
         let heads = doorbell.read();
         Ok(Self {
             block: NonNull::from(block),
             doorbell: NonNull::from(doorbell),
-            local_index,
+            local_rank,
             heads,
             offered: heads,
             next_matched: 0,
-            taken: memory.taken()[local_index.index()].read(),
+            taken: memory.taken()[local_rank.index()].read(),
             slabs: SlabAllocator::default(),
             last_run: SlabId(0),
             ahead: Ahead::default(),
@@ -173,9 +173,9 @@ impl Port {
         &self.memory
     }
 
-    /// This rank's local index.
-    pub fn local_index(&self) -> LocalRank {
-        self.local_index
+    /// Which rank of its node this rank is.
+    pub fn local_rank(&self) -> LocalRank {
+        self.local_rank
     }
 
     /// Enters [`Phase::Finalized`].
@@ -191,7 +191,7 @@ impl Port {
     /// The processor, as this rank runs it.
     #[inline]
     pub fn processor(&self) -> Processor<'_> {
-        Processor::new(&self.memory, Holder::rank(self.local_index))
+        Processor::new(&self.memory, Holder::rank(self.local_rank))
     }
 
     /// This rank's block.

@@ -43,7 +43,7 @@ impl Port {
     /// Opens an edge from a rank of the node to this one; none when all are in use.
     pub fn open_edge(&mut self, sender: LocalRank) -> Result<Option<EdgeReader>, PortError> {
         let Some(edge) = self.edges.take() else { return Ok(None) };
-        Ok(Some(EdgeReader::open(&self.memory, self.local_index, edge, sender)?))
+        Ok(Some(EdgeReader::open(&self.memory, self.local_rank, edge, sender)?))
     }
 
     /// Closes an edge, along which nothing comes any more.
@@ -129,9 +129,9 @@ impl Port {
 
     /// Without a fence: a wake that is missed is made good when the sleep times out.
     #[inline]
-    fn wake_other_end(&self, local_index: LocalRank) {
+    fn wake_other_end(&self, local_rank: LocalRank) {
         if self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
-            waiting::wake(&self.memory, local_index);
+            waiting::wake(&self.memory, local_rank);
         }
     }
 

@@ -127,7 +127,7 @@ impl RankRun {
     }
 
     fn status(&self) -> &RankStatus {
-        &self.port.memory().rank(self.port.local_index()).unwrap().status
+        &self.port.memory().rank(self.port.local_rank()).unwrap().status
     }
 
     /// Asks for all point-to-point operations to be taken back: the program is stuck in them. True if there

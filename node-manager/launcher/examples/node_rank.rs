@@ -91,7 +91,7 @@ fn main() {
         ["leave"] if rank == 0 => {}
         ["abort", code, message] if rank == 0 => {
             let code = code.parse().expect("a code");
-            abort::say(port.memory(), port.local_index(), code, message);
+            abort::say(port.memory(), port.local_rank(), code, message);
             exit(code);
         }
         // For a message that nobody sends.
