@@ -4,10 +4,8 @@
 //! The second process is a fork of the test, with NIC memory mapped before: as in a job, where the ranks are
 //! other processes than the launcher.
 
-#[path = "../../tests/refuse_attach.rs"]
-mod refuse_attach;
-
 use bcs_core::{LocalRank, Rank};
+use bcs_harness::refuse_attach;
 use nic_emu::channel::{
     self, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
 };
@@ -19,7 +17,6 @@ use nic_emu::memory::status::{Activity, Phase};
 use nic_emu::memory::transfer::{Pair, REPORTED, Transfer};
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::threads::dma_helper::finish;
-use refuse_attach::refuse_attach;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 

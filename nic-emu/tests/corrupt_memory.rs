@@ -79,7 +79,7 @@ fn a_rank_that_dumps_its_core_fills_no_memory_of_the_nic() {
     let filled = taken(&fd) - before;
     assert!(filled < 1 << 20, "a core dump filled {filled} bytes");
     if !dumped {
-        bcs_skip::skip("the system lets nobody dump a core here");
+        bcs_harness::skip("the system lets nobody dump a core here");
     }
 }
 
@@ -89,7 +89,7 @@ fn a_program_that_locks_all_its_memory_fills_none_of_the_nic() {
     let status = in_child(|| {
         // SAFETY: locks memory of this process, which ends soon.
         if unsafe { libc::mlockall(libc::MCL_FUTURE) } != 0 {
-            bcs_skip::skip("this user may not lock memory");
+            bcs_harness::skip("this user may not lock memory");
             return;
         }
         // Of a failure the child must not fill the machine's memory.
@@ -147,7 +147,7 @@ fn a_rank_in_another_pid_namespace_turns_cross_memory_attach_off() {
     let status = in_child(|| {
         // SAFETY: children of this process will be in a namespace of their own.
         if unsafe { libc::unshare(libc::CLONE_NEWPID) } != 0 {
-            bcs_skip::skip("this user may not make a pid namespace");
+            bcs_harness::skip("this user may not make a pid namespace");
             return;
         }
         let status = in_child(|| {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use bcs_harness::c_programs::{Compiled, Language};
 use mpi_abi_table::header::{INTEGER_TYPES, OPAQUE_TYPES};
 use mpi_abi_table::{Tables, generate};
 
+use crate::printed_values::{our_headers, printed_values_of_ours};
 use crate::rust_values::rust_values;
-use crate::toolchain::{Language, bcs_mpi_directory, compile, expect_success, printed_values};
 
 /// A program that prints every constant as `name=value`, every type's size and alignment, and the layout of a
 /// status.
@@ -46,8 +47,6 @@ fn the_committed_files_are_what_the_tables_and_sources_make() {
 
 #[test]
 fn every_dialect_of_c_and_cxx_takes_the_header_without_a_warning() {
-    let directory = tempfile::tempdir().unwrap();
-    let include = bcs_mpi_directory().join("include");
     let dialects = [
         (Language::C, &["c89", "c99", "c11", "c17", "c2x"][..]),
         (Language::Cxx, &["c++98", "c++11", "c++17", "c++20"][..]),
@@ -56,7 +55,7 @@ fn every_dialect_of_c_and_cxx_takes_the_header_without_a_warning() {
     for (language, standards) in dialects {
         for standard in standards {
             let dialect = format!("-std={standard}");
-            let include = format!("-I{}", include.display());
+            let include = format!("-I{}", our_headers().display());
             let strict = [
                 dialect.as_str(),
                 "-pedantic",
@@ -68,7 +67,7 @@ fn every_dialect_of_c_and_cxx_takes_the_header_without_a_warning() {
                 "-c",
                 &include,
             ];
-            compile(directory.path(), language, source, &strict);
+            Compiled::with(language.compiler(), language, source, &strict);
         }
     }
 }
@@ -77,11 +76,8 @@ fn every_dialect_of_c_and_cxx_takes_the_header_without_a_warning() {
 fn rust_and_c_agree_on_every_constant_and_layout() {
     use bcs_mpi::constants as ours;
     let tables = Tables::read().unwrap();
-    let directory = tempfile::tempdir().unwrap();
     let source = program_that_prints_values("mpi.h", &constant_names(&tables));
-    let include = format!("-I{}", bcs_mpi_directory().join("include").display());
-    let program = compile(directory.path(), Language::C, &source, &[include]);
-    let in_c = printed_values(&expect_success(&mut std::process::Command::new(program)));
+    let in_c = printed_values_of_ours(&source);
 
     let rust = rust_values();
     assert_eq!(rust.len(), tables.named_values().filter(|(.., in_rust)| *in_rust).count());
@@ -149,10 +145,7 @@ fn datatypes_of_c_have_the_sizes_that_the_compiler_gives_them() {
         writeln!(source, "{{ typedef {element} T; printf(\"{name}=%zu\\n\", sizeof(T)); }}").unwrap();
     }
     source += "return 0;\n}\n";
-    let directory = tempfile::tempdir().unwrap();
-    let include = format!("-I{}", bcs_mpi_directory().join("include").display());
-    let program = compile(directory.path(), Language::C, &source, &[include]);
-    let in_c = printed_values(&expect_success(&mut std::process::Command::new(program)));
+    let in_c = printed_values_of_ours(&source);
     for (name, _) in cases {
         let datatype = tables.datatypes.iter().find(|d| d.name == name).expect(name);
         assert_eq!(in_c[name], datatype.extent.to_string(), "{name}");

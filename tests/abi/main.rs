@@ -6,6 +6,6 @@
 
 mod header;
 mod other_implementation;
+mod printed_values;
 mod rust_values;
-mod toolchain;
 mod wrappers;

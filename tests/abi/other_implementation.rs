@@ -3,28 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use bcs_harness::c_programs::Language;
+use bcs_harness::{mpich, runs};
 use mpi_abi_table::Tables;
 use mpi_abi_table::table::Form;
 
 use crate::header::{constant_names, program_that_prints_values};
-use crate::toolchain::{Language, bcs_mpi_directory, compile, expect_success, printed_values};
-
-/// Where MPICH is; `None`, with the reason on standard error, when the test cannot be run here.
-fn mpich_prefix() -> Option<PathBuf> {
-    let Some(prefix) = std::env::var_os("BCS_MPICH_PREFIX").map(PathBuf::from) else {
-        bcs_skip::skip("BCS_MPICH_PREFIX is not set to an environment with the PyPI package mpich");
-        return None;
-    };
-    let header = prefix.join("include/mpi_abi.h");
-    assert!(
-        header.is_file(),
-        "BCS_MPICH_PREFIX is set, but {} is not there: pip install mpich",
-        header.display()
-    );
-    Some(prefix)
-}
+use crate::printed_values::{our_headers, printed_values};
 
 /// A header under test.
 struct Header {
@@ -34,24 +20,22 @@ struct Header {
 
 impl Header {
     fn ours() -> Self {
-        Self { name: "mpi.h", include: bcs_mpi_directory().join("include") }
+        Self { name: "mpi.h", include: our_headers() }
     }
 
     fn mpich(prefix: &Path) -> Self {
         Self { name: "mpi_abi.h", include: prefix.join("include") }
     }
 
-    fn compile_and_run(&self, language: Language, source: &str) -> BTreeMap<String, String> {
-        let directory = tempfile::tempdir().unwrap();
-        let program = compile(directory.path(), language, source, &[format!("-I{}", self.include.display())]);
-        printed_values(&expect_success(&mut Command::new(program)))
+    fn printed_values(&self, language: Language, source: &str) -> BTreeMap<String, String> {
+        printed_values(language, source, &[format!("-I{}", self.include.display())])
     }
 
     /// The header after the preprocessor, system headers left out; with `macros` their definitions instead.
     fn preprocessed(&self, macros: bool) -> String {
-        let mut command = Command::new(Language::C.compiler());
+        let mut command = Language::C.compiler();
         command.arg("-E").arg("-P").args(macros.then_some("-dM")).arg(self.include.join(self.name));
-        expect_success(&mut command)
+        runs::output(&mut command)
     }
 
     /// Every name of the standard that the header defines as a macro or an enumerator.
@@ -84,7 +68,7 @@ impl Header {
         for name in callbacks {
             writeln!(source, "std::printf(\"{name}=%s\\n\", typeid({name} *).name());").unwrap();
         }
-        self.compile_and_run(Language::Cxx, &(source + "return 0;\n}\n"))
+        self.printed_values(Language::Cxx, &(source + "return 0;\n}\n"))
     }
 }
 
@@ -96,18 +80,18 @@ fn is_constant(name: &str) -> bool {
 
 #[test]
 fn every_constant_and_layout_is_that_of_mpich() {
-    let Some(prefix) = mpich_prefix() else { return };
+    let Some(prefix) = mpich::prefix() else { return };
     let tables = Tables::read().unwrap();
     let names = constant_names(&tables);
     let values = |header: &Header| {
-        header.compile_and_run(Language::C, &program_that_prints_values(header.name, &names))
+        header.printed_values(Language::C, &program_that_prints_values(header.name, &names))
     };
     assert_eq!(values(&Header::ours()), values(&Header::mpich(&prefix)));
 }
 
 #[test]
 fn no_constant_of_mpich_is_missing() {
-    let Some(prefix) = mpich_prefix() else { return };
+    let Some(prefix) = mpich::prefix() else { return };
     let (ours, theirs) = (Header::ours().constants(), Header::mpich(&prefix).constants());
     assert!(theirs.len() > 350, "only {} constants found in the header of MPICH", theirs.len());
     let missing: Vec<_> = theirs.difference(&ours).collect();
@@ -119,7 +103,7 @@ fn no_constant_of_mpich_is_missing() {
 
 #[test]
 fn every_prototype_is_that_of_mpich() {
-    let Some(prefix) = mpich_prefix() else { return };
+    let Some(prefix) = mpich::prefix() else { return };
     let tables = Tables::read().unwrap();
     let theirs = Header::mpich(&prefix).functions();
     let exported: BTreeSet<String> = tables.exported_symbols().into_iter().collect();
@@ -140,20 +124,18 @@ fn our_header_declares_every_function_of_the_tables() {
 
 /// Runs a program that is compiled with our header and linked with MPICH's library.
 fn run_on_mpich(prefix: &Path, source: &str) -> BTreeMap<String, String> {
-    let directory = tempfile::tempdir().unwrap();
-    let arguments = [
-        format!("-I{}", bcs_mpi_directory().join("include").display()),
+    let flags = [
+        format!("-I{}", our_headers().display()),
         format!("-L{}", prefix.join("lib").display()),
         "-lmpi_abi".to_owned(),
         format!("-Wl,-rpath,{}", prefix.join("lib").display()),
     ];
-    let program = compile(directory.path(), Language::C, source, &arguments);
-    printed_values(&expect_success(&mut Command::new(program)))
+    printed_values(Language::C, source, &flags)
 }
 
 #[test]
 fn predefined_datatypes_have_the_size_and_extent_that_mpich_gives_them() {
-    let Some(prefix) = mpich_prefix() else { return };
+    let Some(prefix) = mpich::prefix() else { return };
     let mut source = String::from(
         "#include <mpi.h>\n#include <stdio.h>\nstatic void show(const char *name, MPI_Datatype type) {\n\
          int size; MPI_Aint lb, extent;\n\
@@ -180,7 +162,7 @@ fn predefined_datatypes_have_the_size_and_extent_that_mpich_gives_them() {
 
 #[test]
 fn handles_and_statuses_go_to_fortran_and_back() {
-    let Some(prefix) = mpich_prefix() else { return };
+    let Some(prefix) = mpich::prefix() else { return };
     let source = "#include <mpi.h>\n#include <stdio.h>\n#include <string.h>\nint main(void) {\n\
         MPI_Status status, back; MPI_F08_status f08; MPI_Fint f[MPI_F_STATUS_SIZE]; int i;\n\
         MPI_Init(0, 0);\n\

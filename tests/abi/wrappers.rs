@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bcs_harness::c_programs::Language;
+use bcs_harness::repository;
+use bcs_harness::runs::output;
 use tempfile::TempDir;
-
-use crate::toolchain::{Language, bcs_mpi_directory, expect_success};
 
 /// A program that says which MPI it was compiled with and calls the library.
 const PROGRAM: &str = "#include <mpi.h>\n#include <stdio.h>\nint main(int argc, char **argv) {\n\
@@ -39,13 +40,13 @@ impl Installed {
     fn in_directory(name: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let first = directory.path().join("first");
-        expect_success(Command::new(bcs_mpi_directory().join("wrappers/install")).arg(&first));
+        output(Command::new(repository().join("bcs-mpi/wrappers/install")).arg(&first));
         let source = directory.path().join("library.c");
         std::fs::write(&source, LIBRARY).unwrap();
         let library = first.join("lib/libmpi_abi.so.1");
-        let mut link = Command::new(Language::C.compiler());
+        let mut link = Language::C.compiler();
         link.args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o"]).arg(&library).arg(&source);
-        expect_success(link.arg(format!("-I{}", first.join("include").display())));
+        output(link.arg(format!("-I{}", first.join("include").display())));
         std::os::unix::fs::symlink("libmpi_abi.so.1", first.join("lib/libmpi_abi.so")).unwrap();
         let prefix = directory.path().join(name);
         std::fs::rename(&first, &prefix).unwrap();
@@ -67,18 +68,18 @@ impl Installed {
     }
 
     fn says(&self, name: &str, arguments: &[&str]) -> String {
-        expect_success(self.command(name).args(arguments))
+        output(self.command(name).args(arguments))
     }
 }
 
 fn run(program: &Path) -> String {
-    expect_success(Command::new(program).env_remove("LD_LIBRARY_PATH"))
+    output(Command::new(program).env_remove("LD_LIBRARY_PATH"))
 }
 
 fn is_installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        bcs_skip::skip(format_args!("{program} is not installed"));
+        bcs_harness::skip(format_args!("{program} is not installed"));
     }
     found
 }
@@ -105,9 +106,7 @@ fn a_link_to_the_wrapper_finds_the_tree() {
     let tree = Installed::new();
     let link = tree.directory.path().join("my-mpicxx");
     std::os::unix::fs::symlink("moved tree/bin/mpicxx", &link).unwrap();
-    expect_success(
-        Command::new(&link).args(["program.cpp", "-o", "linked"]).current_dir(tree.directory.path()),
-    );
+    output(Command::new(&link).args(["program.cpp", "-o", "linked"]).current_dir(tree.directory.path()));
     assert_eq!(run(&tree.directory.path().join("linked")), "MPI-5.0\n");
     let through_path = Command::new("sh")
         .args(["-c", "mpicc -show"])
@@ -141,7 +140,7 @@ fn show_says_what_would_be_run() {
 fn the_compiler_is_the_one_that_was_asked_for() {
     let tree = Installed::new();
     let first_word = |command: &mut Command| {
-        let shown = expect_success(command.arg("-showme:command"));
+        let shown = output(command.arg("-showme:command"));
         shown.trim_end().to_owned()
     };
     assert_eq!(first_word(&mut tree.command("mpicc")), "cc");
@@ -154,7 +153,7 @@ fn the_compiler_is_the_one_that_was_asked_for() {
     );
     assert_eq!(first_word(tree.command("mpicxx").env("BCS_CXX", "x").env("BCS_CC", "c")), "x");
     assert_eq!(first_word(tree.command("mpicc").env("BCS_CC", "b").arg("-cc=given")), "given");
-    let compiler = expect_success(Command::new("cc").arg("--version"));
+    let compiler = output(Command::new("cc").arg("--version"));
     assert_eq!(tree.says("mpicc", &["--version"]), compiler);
     for (variable, value, complaint) in [
         ("BCS_CC", "no-such-compiler", "no-such-compiler is not there"),
@@ -177,7 +176,7 @@ fn arguments_reach_the_compiler_as_they_are() {
     assert_eq!(run(&tree.directory.path().join("a b")), text);
     // What -show prints is a command for a shell.
     let shown = tree.says("mpicc", &["-show", &define, "a b.c", "-o", "shown"]);
-    expect_success(Command::new("sh").args(["-c", &shown]).current_dir(tree.directory.path()));
+    output(Command::new("sh").args(["-c", &shown]).current_dir(tree.directory.path()));
     assert_eq!(run(&tree.directory.path().join("shown")), text);
 }
 
@@ -212,10 +211,10 @@ fn cmake_finds_the_library() {
         command.env("PATH", &path).env_remove("CC").env_remove("CXX").env_remove("MPI_HOME");
         command
     };
-    let configured = expect_success(cmake().arg("-S").arg(&project).arg("-B").arg(&build));
+    let configured = output(cmake().arg("-S").arg(&project).arg("-B").arg(&build));
     let library = std::fs::canonicalize(&tree.prefix).unwrap().join("lib/libmpi_abi.so");
     assert!(configured.contains(&format!("found={}", library.display())), "{configured}");
-    expect_success(cmake().arg("--build").arg(&build));
+    output(cmake().arg("--build").arg(&build));
     assert_eq!(run(&build.join("in_c")), "MPI-5.0\n");
     assert_eq!(run(&build.join("in_cxx")), "MPI-5.0\n");
 }
@@ -227,18 +226,18 @@ fn pkg_config_finds_the_library_under_its_names() {
     }
     let tree = Installed::without_blanks();
     for (number, name) in ["mpi_abi", "mpi", "mpi-c", "mpi-cxx"].iter().enumerate() {
-        let flags = expect_success(
+        let flags = output(
             Command::new("pkg-config")
                 .args(["--cflags", "--libs", name])
                 .env("PKG_CONFIG_PATH", tree.prefix.join("lib/pkgconfig")),
         );
         let program = tree.directory.path().join(format!("program-{number}"));
-        let mut compile = Command::new(Language::C.compiler());
+        let mut compile = Language::C.compiler();
         compile.arg("-o").arg(&program).arg(tree.directory.path().join("program.c"));
-        expect_success(compile.args(flags.split_whitespace()));
+        output(compile.args(flags.split_whitespace()));
         assert_eq!(run(&program), "MPI-5.0\n");
     }
-    let version = expect_success(
+    let version = output(
         Command::new("pkg-config")
             .args(["--modversion", "mpi_abi"])
             .env("PKG_CONFIG_PATH", tree.prefix.join("lib/pkgconfig")),

@@ -2,7 +2,10 @@
 //! that names the host, and nothing of it is left anywhere.
 
 use crate::hosts::{Cluster, HOSTS, time_of_day};
-use crate::run::{Compiled, Ended, Running, kill, start};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::processes::{kill, signal};
+use bcs_harness::runs::{Ended, Running, start};
+use bcs_harness::waiting::until;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -38,7 +41,7 @@ fn talking(cluster: &Cluster, program: &Compiled) -> Talking {
         let is_rank = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == path);
         running.processes().into_iter().filter(is_rank).collect::<Vec<_>>()
     };
-    cluster.wait_for("ranks that talk", || {
+    until("ranks that talk", || {
         let ranks = ranks(&running);
         ranks.len() == HOSTS && ranks.iter().all(|pid| ticks(*pid) > 3)
     });
@@ -57,14 +60,14 @@ fn ticks(pid: u32) -> u64 {
 impl Talking {
     /// Waits until storm has said how the job ended, then does this, and waits until nothing of it is left on
     /// any host: the end, and its time of day.
-    fn end(self, cluster: &Cluster, then: impl FnOnce()) -> (Ended, Duration) {
+    fn end(self, then: impl FnOnce()) -> (Ended, Duration) {
         let storm = self.running.pid();
-        cluster.wait_for("the end of storm", || !self.running.processes().contains(&storm));
+        until("the end of storm", || !self.running.processes().contains(&storm));
         let ended_at = time_of_day();
         then();
         let waits = Instant::now();
-        cluster.wait_for("the end of the ranks on all hosts", || self.running.processes().is_empty());
-        cluster.wait_for("the end of the launchers on all hosts", || {
+        until("the end of the ranks on all hosts", || self.running.processes().is_empty());
+        until("the end of the launchers on all hosts", || {
             self.launchers.iter().all(|pid| !fs::exists(format!("/proc/{pid}")).unwrap_or(true))
         });
         println!("what was left ended {:?} after storm", waits.elapsed());
@@ -76,7 +79,7 @@ impl Talking {
 #[track_caller]
 fn ended_with_host(cluster: &Cluster, job: Talking, then: impl FnOnce()) {
     let logged = job.logged;
-    let (ended, ended_at) = job.end(cluster, then);
+    let (ended, ended_at) = job.end(then);
     assert_eq!(ended.code(), 125, "{ended:?}");
     ended.says(&format!("storm: {VICTIM} was lost"));
     let log = cluster.log("login");
@@ -89,11 +92,11 @@ fn ended_with_host(cluster: &Cluster, job: Talking, then: impl FnOnce()) {
 
 #[test]
 fn a_launcher_that_is_killed_ends_its_job_with_its_hosts_name() {
-    let (cluster, program) = (Cluster::take(), Compiled::new(TALKERS));
+    let (cluster, program) = (Cluster::take(), Compiled::by_mpicc(TALKERS));
     let job = talking(&cluster, &program);
     let victim = cluster.launchers(VICTIM)[0];
-    kill(victim, libc::SIGKILL);
-    let (ended, _) = job.end(&cluster, || {});
+    kill(victim);
+    let (ended, _) = job.end(|| {});
     assert_ne!(ended.code(), 0, "{ended:?}");
     ended.says(&format!("the program launcher (process {victim}) on {VICTIM} was killed by signal 9"));
     assert_eq!(cluster.up(), HOSTS, "no host is lost");
@@ -101,9 +104,9 @@ fn a_launcher_that_is_killed_ends_its_job_with_its_hosts_name() {
 
 #[test]
 fn a_node_manager_that_is_killed_ends_its_jobs_with_its_hosts_name_and_comes_back() {
-    let (cluster, program) = (Cluster::take(), Compiled::new(TALKERS));
+    let (cluster, program) = (Cluster::take(), Compiled::by_mpicc(TALKERS));
     let job = talking(&cluster, &program);
-    kill(cluster.daemon(VICTIM), libc::SIGKILL);
+    kill(cluster.daemon(VICTIM));
     ended_with_host(&cluster, job, || {});
     cluster.restart(VICTIM);
 }
@@ -114,38 +117,38 @@ struct Stopped(u32);
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        kill(self.0, libc::SIGCONT);
+        signal(self.0, libc::SIGCONT);
     }
 }
 
 #[test]
 fn a_node_manager_that_is_stopped_counts_as_dead_and_ends_its_jobs_with_its_hosts_name() {
-    let (cluster, program) = (Cluster::take(), Compiled::new(TALKERS));
+    let (cluster, program) = (Cluster::take(), Compiled::by_mpicc(TALKERS));
     let job = talking(&cluster, &program);
     let daemon = cluster.daemon(VICTIM);
-    kill(daemon, libc::SIGSTOP);
+    signal(daemon, libc::SIGSTOP);
     let stopped = Stopped(daemon);
     // The job ends while the daemon stands still; what the host has of it ends when the daemon goes on.
     ended_with_host(&cluster, job, || drop(stopped));
-    cluster.wait_for("its return", || cluster.up() == HOSTS);
+    until("its return", || cluster.up() == HOSTS);
 }
 
 #[test]
 fn a_host_that_is_cut_off_ends_its_jobs_with_its_name_and_what_it_has_of_them_itself() {
-    let (cluster, program) = (Cluster::take(), Compiled::new(TALKERS));
+    let (cluster, program) = (Cluster::take(), Compiled::by_mpicc(TALKERS));
     let job = talking(&cluster, &program);
     cluster.does(&["cut", VICTIM]);
     ended_with_host(&cluster, job, || {});
     cluster.does(&["heal", VICTIM]);
-    cluster.wait_for("its return", || cluster.up() == HOSTS);
+    until("its return", || cluster.up() == HOSTS);
 }
 
 #[test]
 fn a_manager_that_is_killed_ends_all_jobs_on_all_hosts_and_its_successor_finds_the_hosts() {
-    let (cluster, program) = (Cluster::take(), Compiled::new(TALKERS));
+    let (cluster, program) = (Cluster::take(), Compiled::by_mpicc(TALKERS));
     let job = talking(&cluster, &program);
-    kill(cluster.daemon("login"), libc::SIGKILL);
-    let (ended, _) = job.end(&cluster, || {});
+    kill(cluster.daemon("login"));
+    let (ended, _) = job.end(|| {});
     assert_eq!(ended.code(), 125, "{ended:?}");
     ended.says("storm: the machine manager at").says("is gone");
     cluster.restart("login");

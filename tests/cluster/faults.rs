@@ -1,7 +1,9 @@
 //! Whoever of a job is killed, at whatever moment: no wrong answer, no hang, nothing left.
 
 use crate::hosts::Cluster;
-use crate::run::{deck, example, kill, run, start};
+use bcs_harness::installation::{deck, example};
+use bcs_harness::processes::kill;
+use bcs_harness::runs::{run, start};
 use std::time::Duration;
 
 #[test]
@@ -26,7 +28,7 @@ fn whoever_of_a_job_is_killed_at_whatever_moment_nothing_hangs_and_nothing_is_le
         };
         let victim = (!victims.is_empty()).then(|| victims[random(victims.len() as u64) as usize]);
         if let Some(victim) = victim {
-            kill(victim, libc::SIGKILL);
+            kill(victim);
         }
         // A wait that ends proves that nothing hangs, and that no process of the job is left.
         let ended = running.wait();

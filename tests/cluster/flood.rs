@@ -10,7 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::hosts::Cluster;
-use crate::run::{Compiled, Ended, prefix, run};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::prefix;
+use bcs_harness::runs::{Ended, run};
+use bcs_harness::waiting::until;
 
 /// Accounts that every system has, and that may do nothing: the one who floods, and two others.
 const HOSTILE: &str = "65534";
@@ -57,7 +60,7 @@ int main(int argc, char **argv) {
 
 /// A program that every user may run.
 fn for_all(source: &str) -> (Compiled, PathBuf) {
-    let compiled = Compiled::new(source);
+    let compiled = Compiled::by_mpicc(source);
     let program = compiled.program();
     let directory = program.parent().expect("a directory");
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("the directory's rights");
@@ -136,7 +139,7 @@ fn flood_for(time: Duration) {
     assert!(floods.load(Ordering::Relaxed) > 0);
     assert_eq!(Cluster::nodes().map(|host| cluster.daemon(host)).collect::<Vec<_>>(), daemons);
     assert!(!cluster.log("login")[said_before..].contains("lost: it"), "a host was lost");
-    cluster.wait_for("the end of all that was begun", || processes_of(HOSTILE) == 0);
+    until("the end of all that was begun", || processes_of(HOSTILE) == 0);
 }
 
 #[test]

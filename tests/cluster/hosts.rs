@@ -1,18 +1,17 @@
 //! The hosts that `scripts/cluster` has made, and how tests use them.
 
-use crate::run::{prefix, repository, run};
+use bcs_harness::installation::prefix;
+use bcs_harness::repository;
+use bcs_harness::runs::{run, run_leaving};
+use bcs_harness::waiting::until;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How many hosts the tests want.
 pub const HOSTS: usize = 4;
-
-/// How long a host may take to join, or a fault to be noticed, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where `scripts/cluster` keeps everything.
 fn place() -> PathBuf {
@@ -42,7 +41,7 @@ impl Cluster {
     pub fn take() -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let cluster = Self(TURN.lock().unwrap_or_else(PoisonError::into_inner));
-        cluster.wait_for("all hosts up", || cluster.up() == HOSTS);
+        until("all hosts up", || cluster.up() == HOSTS);
         cluster
     }
 
@@ -84,9 +83,7 @@ impl Cluster {
     /// Does what [`Self::script`] is told, which is not checked for leaving nothing: daemons live on.
     #[track_caller]
     pub fn does(&self, words: &[&str]) -> String {
-        let output = self.script(words).stdin(Stdio::null()).output().expect("scripts/cluster");
-        assert!(output.status.success(), "scripts/cluster {words:?}: {output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        run_leaving(&mut self.script(words)).succeeds().stdout
     }
 
     /// The process of a host's daemon.
@@ -115,24 +112,14 @@ impl Cluster {
     #[track_caller]
     pub fn restart(&self, host: &str) {
         let daemon = self.daemon(host);
-        self.wait_for("the daemon's end", || !fs::exists(format!("/proc/{daemon}")).unwrap_or(true));
+        until("the daemon's end", || !fs::exists(format!("/proc/{daemon}")).unwrap_or(true));
         self.does(&["start", host]);
-        self.wait_for("all hosts up", || self.up() == HOSTS);
+        until("all hosts up", || self.up() == HOSTS);
     }
 
     /// How many hosts take jobs.
     pub fn up(&self) -> usize {
         let nodes = run(&mut self.login("storm", &["nodes"]));
         nodes.stdout.lines().filter(|line| line.split_whitespace().nth(1) == Some("up")).count()
-    }
-
-    /// Waits until something holds.
-    #[track_caller]
-    pub fn wait_for(&self, what: &str, holds: impl Fn() -> bool) {
-        let begun = Instant::now();
-        while !holds() {
-            assert!(begun.elapsed() < PATIENCE, "waited in vain for: {what}");
-            thread::sleep(Duration::from_millis(20));
-        }
     }
 }

@@ -1,7 +1,9 @@
 //! Jobs on several hosts: answers and endings.
 
 use crate::hosts::Cluster;
-use crate::run::{Compiled, Ended, deck, example, run, start};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::{deck, example};
+use bcs_harness::runs::{Ended, run, start};
 
 #[test]
 fn codes_give_their_verified_answers_with_8_ranks_on_4_hosts() {
@@ -30,7 +32,7 @@ fn the_first_failure_is_told_with_its_host_and_ends_the_job_everywhere() {
 #[test]
 fn an_abort_and_an_interrupt_end_the_ranks_of_all_hosts() {
     let cluster = Cluster::take();
-    let abort = Compiled::new(
+    let abort = Compiled::by_mpicc(
         "#include <mpi.h>\n#include <unistd.h>\nint main(int c, char **v) { int rank; MPI_Init(&c, &v); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\
          if (rank == 3) MPI_Abort(MPI_COMM_WORLD, 9); MPI_Barrier(MPI_COMM_WORLD); MPI_Finalize(); return 0; }\n",
     );
@@ -40,17 +42,15 @@ fn an_abort_and_an_interrupt_end_the_ranks_of_all_hosts() {
     let running =
         start(&mut cluster.storm_run(&["-n", "4", "--ppn", "1", "sh", "-c", "echo here; exec sleep 1000"]));
     // Then the script that entered the namespace has been replaced by storm.
-    let sleeps =
-        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|it| it == "sleep\n");
-    cluster.wait_for("the ranks", || running.processes().iter().filter(|pid| sleeps(pid)).count() >= 4);
-    crate::run::kill(running.pid(), libc::SIGINT);
+    running.await_processes("sleep", 4);
+    running.signal(libc::SIGINT);
     assert_eq!(running.wait().code(), 130);
 }
 
 #[test]
 fn a_deadlock_across_hosts_ends_with_the_report() {
     let cluster = Cluster::take();
-    let program = Compiled::new(
+    let program = Compiled::by_mpicc(
         "#include <mpi.h>\nint main(int c, char **v) { int rank, size, x; MPI_Init(&c, &v); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\
          MPI_Comm_size(MPI_COMM_WORLD, &size); MPI_Recv(&x, 1, MPI_INT, (rank + 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\
          MPI_Finalize(); return 0; }\n",

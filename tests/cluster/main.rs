@@ -13,6 +13,3 @@ mod hosts;
 mod jobs;
 mod remote;
 mod rights;
-#[path = "../end_to_end/run.rs"]
-#[allow(dead_code, reason = "shared with the tests of one node")]
-mod run;

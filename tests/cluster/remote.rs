@@ -1,7 +1,9 @@
 //! `storm` on a host that is not the manager's: TLS, and the credential of a user.
 
 use crate::hosts::Cluster;
-use crate::run::{Ended, prefix, repository, run};
+use bcs_harness::installation::prefix;
+use bcs_harness::repository;
+use bcs_harness::runs::{Ended, run};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! Who may do what: users, other users, and strangers on the network.
 
 use crate::hosts::Cluster;
-use crate::run::{Running, kill, prefix, run, start};
-use std::fs;
+use bcs_harness::installation::prefix;
+use bcs_harness::runs::{Running, run, start};
+use bcs_harness::waiting::until;
 use std::process::Command;
 
 /// An account without rights that every system has.
@@ -22,8 +23,7 @@ fn as_nobody(cluster: &Cluster, program: &str, words: &[&str]) -> Command {
 
 /// How many ranks of a job run that all sleep.
 fn sleepers(running: &Running) -> usize {
-    let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    running.processes().iter().filter(|pid| name(pid) == "sleep\n").count()
+    running.processes_called("sleep").len()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn ranks_run_as_the_user_who_submitted_them() {
 fn a_user_sees_and_ends_no_job_of_another() {
     let cluster = Cluster::take();
     let running = start(&mut cluster.storm_run(&["-n", "1", "--host", "c0", "sh", "-c", "exec sleep 1000"]));
-    cluster.wait_for("the rank", || sleepers(&running) == 1);
+    until("the rank", || sleepers(&running) == 1);
     // The last column of the table.
     let nodes = run(&mut cluster.login("storm", &["nodes"])).stdout;
     let row = nodes.lines().find(|line| line.starts_with("c0 ")).expect(&nodes);
@@ -63,7 +63,7 @@ fn a_user_sees_and_ends_no_job_of_another() {
         );
     }
     assert_eq!(sleepers(&running), 1, "the job goes on");
-    kill(running.pid(), libc::SIGTERM);
+    running.signal(libc::SIGTERM);
     running.wait();
 }
 
@@ -128,7 +128,7 @@ fn a_stranger_on_the_network_gets_nothing_but_a_closed_connection() {
     let cluster = Cluster::take();
     let job = ["-n", "2", "--ppn", "1", "--host", "c0,c1", "sh", "-c", "exec sleep 1000"];
     let running = start(&mut cluster.storm_run(&job));
-    cluster.wait_for("the ranks", || sleepers(&running) == 2);
+    until("the ranks", || sleepers(&running) == 2);
     // Every port of the manager and of a node that runs the job, from another host, without a credential.
     // A node has one of the control network, and one of the job's.
     for (host, address, expected, least) in
@@ -151,6 +151,6 @@ fn a_stranger_on_the_network_gets_nothing_but_a_closed_connection() {
     }
     assert_eq!(sleepers(&running), 2, "the job goes on");
     assert_eq!(cluster.up(), crate::hosts::HOSTS, "and no host is lost");
-    kill(running.pid(), libc::SIGTERM);
+    running.signal(libc::SIGTERM);
     running.wait();
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::run::{Ended, deck, example, mpiexec, run};
+use bcs_harness::installation::{deck, example, mpiexec};
+use bcs_harness::runs::{Ended, run};
 
 /// Every way in which a job can be run.
 fn modes() -> Vec<String> {

@@ -1,10 +1,12 @@
 //! Wrong arguments of MPI calls: told with the call, the argument and its value, and never a crash.
 
-use crate::run::{Compiled, mpiexec, run};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::mpiexec;
+use bcs_harness::runs::run;
 
 /// A program of which rank 0 makes one wrong call, while rank 1 waits to be told that it is over.
 fn program(setting: &str, wrong: &str) -> Compiled {
-    Compiled::new(&format!(
+    Compiled::by_mpicc(&format!(
         r#"
 #include <mpi.h>
 #include <stdio.h>
@@ -99,7 +101,7 @@ int main(int argc, char **argv) {
     }
     return MPI_Finalize();
 }"#;
-    run(mpiexec("-n 2").arg(Compiled::new(source).program()))
+    run(mpiexec("-n 2").arg(Compiled::by_mpicc(source).program()))
         .succeeds()
         .says("truncated, and 77 behind the buffer");
 }

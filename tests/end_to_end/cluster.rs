@@ -2,13 +2,17 @@
 //! (`scripts/cluster`). Skipped, with the reason, only where the machine allows no namespaces.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::run::{Compiled, Ended, installed, kill, prefix, repository, run, start};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::{installed, prefix};
+use bcs_harness::repository;
+use bcs_harness::runs::{Ended, run, run_leaving, start};
+use bcs_harness::waiting::await_some;
 
 /// What `scripts/cluster` exits with where there are no namespaces.
 const REFUSED: i32 = 77;
@@ -23,7 +27,7 @@ static ONE: Mutex<()> = Mutex::new(());
 fn script(arguments: &str) -> Command {
     let mut command = Command::new("timeout");
     command.arg("100").arg(repository().join("scripts/cluster")).args(arguments.split_whitespace());
-    command.env("BCS_PREFIX", prefix()).stdin(Stdio::null());
+    command.env("BCS_PREFIX", prefix());
     command
 }
 
@@ -38,20 +42,19 @@ impl Cluster {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
         loop {
-            // Its daemons live on, so this is not one of the runs that are checked for leaving nothing.
-            let output = script(&format!("up {hosts}")).output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            match output.status.code() {
-                Some(0) => return Some(Self { _one: one }),
-                Some(REFUSED) => {
-                    bcs_skip::skip(said.trim());
+            // Its daemons live on.
+            let ended = run_leaving(&mut script(&format!("up {hosts}")));
+            match ended.code() {
+                0 => return Some(Self { _one: one }),
+                REFUSED => {
+                    bcs_harness::skip(ended.stderr.trim());
                     return None;
                 }
                 // Somebody tests in another tree.
-                _ if said.contains("not of this tree's making") && begun.elapsed() < PATIENCE => {
+                _ if ended.stderr.contains("not of this tree's making") && begun.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(500));
                 }
-                code => panic!("scripts/cluster up: {code:?} {said}"),
+                _ => panic!("{ended:?}"),
             }
         }
     }
@@ -69,22 +72,16 @@ impl Cluster {
     }
 
     fn script(&self, arguments: &str) {
-        let output = script(arguments).output().unwrap();
-        assert!(output.status.success(), "scripts/cluster {arguments}: {output:?}");
+        run_leaving(&mut script(arguments)).succeeds();
     }
 
     /// Waits until `storm nodes` says this.
     #[track_caller]
     fn await_nodes(&self, wanted: impl Fn(&str) -> bool) -> String {
-        let begun = Instant::now();
-        loop {
+        await_some("the nodes to be as they should", || {
             let ended = run(&mut self.storm("nodes --json"));
-            if ended.status.success() && wanted(&ended.stdout) {
-                return ended.stdout;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{ended:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            (ended.status.success() && wanted(&ended.stdout)).then_some(ended.stdout)
+        })
     }
 
     /// Waits until so many nodes are up.
@@ -96,8 +93,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let output = script("down").output().unwrap();
-        assert!(output.status.success() || std::thread::panicking(), "scripts/cluster down: {output:?}");
+        let ended = run_leaving(&mut script("down"));
+        assert!(ended.status.success() || std::thread::panicking(), "{ended:?}");
     }
 }
 
@@ -179,7 +176,7 @@ int main(int argc, char **argv) {
     return MPI_Finalize();
 }"#;
     let Some(cluster) = Cluster::up(2) else { return };
-    let program = Compiled::new(SUMS);
+    let program = Compiled::by_mpicc(SUMS);
     for options in ["run -n 4 --ppn 2", "run -n 4 --map-by node"] {
         let ended = run(cluster.storm(options).arg(program.program())).succeeds();
         assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("4 ranks, 0 wrong\n", ""));
@@ -195,7 +192,7 @@ fn a_running_job_is_seen_and_ends_by_a_signal_to_storm() {
     let job: u64 = jobs.trim().parse().unwrap_or_else(|_| panic!("{json}"));
     let status = run(&mut cluster.storm(&format!("status {job}"))).succeeds();
     status.says("0").says("1");
-    kill(running.pid(), libc::SIGTERM);
+    running.signal(libc::SIGTERM);
     let ended = running.wait();
     assert_eq!(ended.code(), 143, "{ended:?}");
     ended.says("storm: the job was ended by SIGTERM");
@@ -257,9 +254,8 @@ fn follow(line: &str, configuration: &std::path::Path, first_in_path: &str) -> E
     shell.args(["-euc", line]).current_dir(repository()).env("BCS_PREFIX", prefix());
     shell.env("PATH", format!("{first_in_path}{}:{path}", prefix().join("bin").display()));
     shell.env("BCS_CONFIG", configuration);
-    // Daemons live on, so this is not one of the runs that are checked for leaving nothing.
-    let output = shell.stdin(Stdio::null()).output().unwrap();
-    Ended::of(line, &output)
+    // Daemons live on.
+    run_leaving(&mut shell)
 }
 
 #[test]

@@ -5,7 +5,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::run::{Compiled, Running, kill, mpiexec, run, start};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::mpiexec;
+use bcs_harness::processes::{children, kill};
+use bcs_harness::runs::{Running, run, start};
+use bcs_harness::waiting::await_some;
 
 /// Each of the ranks receives from its left neighbour first.
 const CYCLE: &str = r#"
@@ -75,7 +79,7 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_cycle_of_receives_ends_with_a_report_of_every_rank() {
-    let compiled = Compiled::new(CYCLE);
+    let compiled = Compiled::by_mpicc(CYCLE);
     for slice in ["elastic", "500us"] {
         let ended = run(mpiexec("-n 3 --slice").arg(slice).arg(compiled.program()));
         assert_ne!(ended.code(), 0, "{ended:?}");
@@ -88,7 +92,7 @@ fn a_cycle_of_receives_ends_with_a_report_of_every_rank() {
 
 #[test]
 fn a_hang_report_names_the_odd_one_out() {
-    let ended = run(mpiexec("-n 4").arg(Compiled::new(ODD_ONE_OUT).program()));
+    let ended = run(mpiexec("-n 4").arg(Compiled::by_mpicc(ODD_ONE_OUT).program()));
     assert_ne!(ended.code(), 0, "{ended:?}");
     ended.says("MPI_Barrier").says("MPI_Recv").says("tag 7");
 }
@@ -106,7 +110,7 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Finalize();
 }"#;
-    run(mpiexec("-n 4").arg(Compiled::new(source).program())).succeeds();
+    run(mpiexec("-n 4").arg(Compiled::by_mpicc(source).program())).succeeds();
 }
 
 #[test]
@@ -121,7 +125,7 @@ int main(int argc, char **argv) {
     MPI_Recv(&value, 1, MPI_INT, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return MPI_Finalize();
 }"#;
-    let ended = run(mpiexec("-n 4").arg(Compiled::new(source).program()));
+    let ended = run(mpiexec("-n 4").arg(Compiled::by_mpicc(source).program()));
     assert_eq!(ended.code(), 17, "{ended:?}");
     ended.says("MPI_Abort").says("rank 2");
 }
@@ -139,7 +143,7 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Finalize();
 }"#;
-    let ended = run(mpiexec("-n 3").arg(Compiled::new(source).program()));
+    let ended = run(mpiexec("-n 3").arg(Compiled::by_mpicc(source).program()));
     assert_eq!(ended.code(), 3, "{ended:?}");
     ended.says("rank 1");
 }
@@ -157,24 +161,19 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Finalize();
 }"#;
-    let ended = run(mpiexec("-n 3 --timeout 1").arg(Compiled::new(source).program()));
+    let ended = run(mpiexec("-n 3 --timeout 1").arg(Compiled::by_mpicc(source).program()));
     assert_eq!(ended.code(), 124, "{ended:?}");
     ended.says("MPI_Barrier").says("rank 0");
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
-    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
 /// A launcher below `storm`, and ranks below it; none while they are being started.
 fn victim(running: &Running, kind: usize, which: usize) -> Option<u32> {
-    let launcher = || children_of(running.pid()).first().copied();
+    let launcher = || children(running.pid()).first().copied();
     match kind {
         0 => Some(running.pid()),
         1 => launcher(),
         _ => {
-            let ranks = children_of(launcher()?);
+            let ranks = children(launcher()?);
             (!ranks.is_empty()).then(|| ranks[which % ranks.len()])
         }
     }
@@ -204,13 +203,8 @@ fn kill_in_the_middle(program: &Compiled, ranks: &str, modes: &[&str], mut state
         let mode = modes[(state >> 8) as usize % modes.len()];
         let running = start(mpiexec(mode).args(["-n", ranks]).arg(program.program()));
         std::thread::sleep(Duration::from_micros(state % 60_000));
-        let pid = loop {
-            match victim(&running, round % 3, (state >> 20) as usize) {
-                Some(pid) => break pid,
-                None => std::thread::sleep(Duration::from_micros(200)),
-            }
-        };
-        kill(pid, libc::SIGKILL);
+        let pid = await_some("whom to kill", || victim(&running, round % 3, (state >> 20) as usize));
+        kill(pid);
         // Waiting also checks that no process is left.
         let ended = running.wait();
         assert_eq!(ended.code(), 137, "round {round}, {mode}: {ended:?}");
@@ -224,11 +218,11 @@ fn kill_in_the_middle(program: &Compiled, ranks: &str, modes: &[&str], mut state
 #[test]
 fn kill_9_in_the_middle_of_messages_leaves_no_process_and_no_shared_memory() {
     let modes = ["", "--cross-memory off", "--slice 500us"];
-    kill_in_the_middle(&Compiled::new(BUSY), "3", &modes, 0x2545_F491_4F6C_DD1D);
+    kill_in_the_middle(&Compiled::by_mpicc(BUSY), "3", &modes, 0x2545_F491_4F6C_DD1D);
 }
 
 #[test]
 fn kill_9_of_one_of_many_ranks_in_large_messages_and_collectives_leaves_nothing() {
     let modes = ["", "--slice 500us", "--cross-memory off", "--slice 200us --cross-memory off"];
-    kill_in_the_middle(&Compiled::new(LARGE), "8", &modes, 0x9E37_79B9_7F4A_7C15);
+    kill_in_the_middle(&Compiled::by_mpicc(LARGE), "8", &modes, 0x9E37_79B9_7F4A_7C15);
 }

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{Compiled, in_tree, installed, prefix, repository, run};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::{in_tree, installed, prefix};
+use bcs_harness::repository;
+use bcs_harness::runs::run;
 
 /// A program that says where its MPI library is.
 pub const WHERE_IS_THE_LIBRARY: &str = r#"
@@ -77,6 +80,9 @@ fn everything_that_users_look_for_is_in_its_place() {
         let length = std::fs::metadata(tree.join(file)).map(|metadata| metadata.len());
         assert!(length.as_ref().is_ok_and(|length| *length > 0), "{file}: {length:?}");
     }
+    for of_tests in ["launch", "nic_rank", "nest"] {
+        assert!(!tree.join("bin").join(of_tests).exists(), "{of_tests} is for tests alone");
+    }
     for link in ["bin/mpiexec", "bin/mpirun", "lib/libmpi_abi.so", "bin/mpic++"] {
         let target = std::fs::read_link(tree.join(link)).unwrap();
         assert!(
@@ -115,7 +121,7 @@ fn a_tree_that_was_moved_compiles_and_runs_programs() {
     let directory = tempfile::tempdir().unwrap();
     let tree = directory.path().join("moved here");
     run(Command::new("cp").arg("-a").arg(prefix()).arg(&tree)).succeeds();
-    let compiled = Compiled::with(in_tree(&tree, "mpicc"), WHERE_IS_THE_LIBRARY);
+    let compiled = Compiled::by(in_tree(&tree, "mpicc"), WHERE_IS_THE_LIBRARY);
     for launcher in ["mpiexec", "mpirun"] {
         runs_with_the_library_in(&tree, in_tree(&tree, launcher).args(["-n", "4"]).arg(compiled.program()));
     }
@@ -179,7 +185,7 @@ fn installing_again_replaces_what_is_there() {
     std::fs::write(tree.join("include/mpi.h"), "#error old\n").unwrap();
     let wrappers = repository().join("bcs-mpi/wrappers/install");
     run(Command::new(wrappers).arg(&tree)).succeeds();
-    Compiled::with(in_tree(&tree, "mpicc"), WHERE_IS_THE_LIBRARY);
+    Compiled::by(in_tree(&tree, "mpicc"), WHERE_IS_THE_LIBRARY);
 }
 
 #[test]

@@ -13,8 +13,5 @@ mod endings;
 mod installation;
 mod monitoring;
 mod refusal;
-#[path = "../refuse_attach.rs"]
-mod refuse_attach;
-mod run;
 mod sizes;
 mod standard_abi;

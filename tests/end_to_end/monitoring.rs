@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::run::{Compiled, deck, example, installed, mpiexec, run};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::{deck, example, installed, mpiexec};
+use bcs_harness::runs::run;
 
 /// Calls that can be counted: every rank 30 barriers, 10 allreduces and 15 that do not block, a persistent
 /// one, and 20 messages of 4000 bytes to the right.
@@ -65,7 +67,7 @@ fn of<'a>(
 #[test]
 fn mmds_counts_every_call_of_every_rank() {
     let directory = tempfile::tempdir().unwrap();
-    let compiled = Compiled::new(COUNTED);
+    let compiled = Compiled::by_mpicc(COUNTED);
     let mut command = mpiexec("-n 3 --mmds --trace-dir");
     run(command.arg(directory.path()).arg(compiled.program())).succeeds();
     let records = records(directory.path(), &["--mmds"]);
@@ -109,7 +111,7 @@ fn computation_and_communication_add_up_to_the_run_time_within_a_hundredth_of_a_
 #[test]
 fn emds_records_slices_in_which_the_messages_of_the_run_were_scheduled() {
     let directory = tempfile::tempdir().unwrap();
-    let compiled = Compiled::new(COUNTED);
+    let compiled = Compiled::by_mpicc(COUNTED);
     for slice in ["elastic", "500us"] {
         let mut command = mpiexec("-n 3 --emds --slice");
         run(command.arg(slice).arg("--trace-dir").arg(directory.path()).arg(compiled.program())).succeeds();
@@ -140,7 +142,7 @@ fn summary_shows_the_table_of_the_paper() {
 #[test]
 fn without_the_options_nothing_is_recorded() {
     let directory = tempfile::tempdir().unwrap();
-    let compiled = Compiled::new(COUNTED);
+    let compiled = Compiled::by_mpicc(COUNTED);
     run(mpiexec("-n 2").arg(compiled.program()).current_dir(directory.path())).succeeds();
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }

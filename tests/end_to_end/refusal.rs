@@ -3,8 +3,10 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::refuse_attach::refuse_attach;
-use crate::run::{Compiled, example, mpiexec, run};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::{example, mpiexec};
+use bcs_harness::refuse_attach;
+use bcs_harness::runs::run;
 
 /// Large messages to and fro, with both ends in MPI and with one that computes.
 const EXCHANGE: &str = r#"
@@ -72,7 +74,7 @@ fn system_allows() -> bool {
 
 #[test]
 fn a_refusal_is_said_once_and_messages_arrive_whole() {
-    let program = Compiled::new(EXCHANGE);
+    let program = Compiled::by_mpicc(EXCHANGE);
     for ranks in ["2", "4"] {
         let ended = run(refused(mpiexec("-n").arg(ranks).arg(program.program()))).succeeds();
         ended.says("0 bytes are wrong");
@@ -93,10 +95,10 @@ fn a_refusal_is_said_once_and_messages_arrive_whole() {
 #[test]
 fn a_refusal_that_only_the_ranks_meet_is_said_once_too() {
     if !system_allows() {
-        bcs_skip::skip("this system refuses cross-memory attach to everybody");
+        bcs_harness::skip("this system refuses cross-memory attach to everybody");
         return;
     }
-    let program = Compiled::new(EXCHANGE);
+    let program = Compiled::by_mpicc(EXCHANGE);
     let ended = run(mpiexec("-n 2").arg(program.program()).arg("refuse")).succeeds();
     ended.says("0 bytes are wrong");
     assert_eq!(ended.stderr.matches(REMARK).count(), 1, "{ended:?}");
@@ -104,7 +106,7 @@ fn a_refusal_that_only_the_ranks_meet_is_said_once_too() {
 
 #[test]
 fn who_asked_for_it_or_has_no_use_for_it_is_not_told() {
-    let program = Compiled::new(EXCHANGE);
+    let program = Compiled::by_mpicc(EXCHANGE);
     let quiet = |command: &mut Command| {
         let ended = run(command).succeeds();
         assert!(!ended.stderr.contains("cross-memory"), "{ended:?}");

@@ -1,6 +1,8 @@
 //! Much of everything: slower, never lost, never corrupt.
 
-use crate::run::{Compiled, mpiexec, run};
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::installation::mpiexec;
+use bcs_harness::runs::run;
 
 #[test]
 fn a_hundred_thousand_unexpected_messages_arrive_in_order() {
@@ -26,7 +28,7 @@ int main(int argc, char **argv) {
     }
     return MPI_Finalize();
 }"#;
-    run(mpiexec("-n 2").arg(Compiled::new(source).program())).succeeds().says("0 of 100000 are wrong");
+    run(mpiexec("-n 2").arg(Compiled::by_mpicc(source).program())).succeeds().says("0 of 100000 are wrong");
 }
 
 #[test]
@@ -46,7 +48,7 @@ int main(int argc, char **argv) {
     while (rank == 0) MPI_Send(bytes, sizeof bytes, MPI_CHAR, 1, 5, MPI_COMM_WORLD);
     return MPI_Finalize();
 }"#;
-    let ended = run(mpiexec("-n 2 --unexpected-limit 3MiB").arg(Compiled::new(source).program()));
+    let ended = run(mpiexec("-n 2 --unexpected-limit 3MiB").arg(Compiled::by_mpicc(source).program()));
     assert_eq!(ended.code(), 125, "{ended:?}");
     ended.says("rank 1 has not received 3MiB of messages, of at most 3MiB (--unexpected-limit)");
     let wrong = run(mpiexec("-n 2 --unexpected-limit much").arg(program.program()));
@@ -61,7 +63,7 @@ fn a_message_of_3_gigabytes_arrives_whole() {
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok());
     if available.is_some_and(|kilobytes: u64| kilobytes < 9 << 20) {
-        bcs_skip::skip("this takes 9 GB of memory");
+        bcs_harness::skip("this takes 9 GB of memory");
         return;
     }
     let source = r#"
@@ -90,7 +92,7 @@ int main(int argc, char **argv) {
     return MPI_Finalize();
 }"#;
     for mode in ["", "--cross-memory off"] {
-        run(mpiexec(mode).args(["-n", "2"]).arg(Compiled::new(source).program()))
+        run(mpiexec(mode).args(["-n", "2"]).arg(Compiled::by_mpicc(source).program()))
             .succeeds()
             .says("805306368 elements, 0 wrong");
     }
@@ -115,7 +117,7 @@ int main(int argc, char **argv) {
     if (rank == 0) printf("sum %d, neighbours %s\n", sum, all_right ? "right" : "wrong");
     return MPI_Finalize();
 }"#;
-    run(mpiexec("-n 512").arg(Compiled::new(source).program()))
+    run(mpiexec("-n 512").arg(Compiled::by_mpicc(source).program()))
         .succeeds()
         .says("sum 130816, neighbours right");
 }

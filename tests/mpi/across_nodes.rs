@@ -1,12 +1,12 @@
 //! The same programs as jobs on several nodes, all of them this machine: real NICs over a real network.
 
-use crate::launcher::{Job, launch};
-use crate::programs::compiled;
-use crate::refuse_attach::refuse_attach;
 use crate::{holds, holds_as_told};
 use bcs_core::SliceLength;
+use bcs_harness::c_programs::compiled;
+use bcs_harness::refuse_attach;
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
+use test_programs::launcher::{Job, launch};
 
 fn holds_on(name: &str, ranks: u32, nodes: u32) {
     holds(name, &Job { nodes, ..Job::of(ranks) });

@@ -1,11 +1,13 @@
 //! Wrong input that is no single argument: messages that do not fit, and errors of a process without a
 //! launcher. Arguments are in `wrong_arguments.rs`.
 
-use crate::launcher::{Job, launch};
-use crate::programs::compiled;
 use bcs_core::{SliceLength, TypeCheck};
+use bcs_harness::c_programs::compiled;
+use bcs_harness::runs::run;
 use nic_emu::host::CrossMemory;
+use std::process::Command;
 use std::time::Duration;
+use test_programs::launcher::{Job, launch};
 
 #[test]
 fn every_kind_of_receive_tells_both_sizes_source_and_tag_of_what_does_not_fit() {
@@ -29,28 +31,21 @@ fn a_message_of_another_type_than_its_receive_is_told_where_types_are_compared()
 
 #[test]
 fn a_comparison_of_types_that_there_is_not_is_refused() {
-    let mut program = std::process::Command::new(compiled("type_check"));
-    let ended = program.arg("off").env(TypeCheck::VARIABLE, "most").output().expect("the program runs");
+    let ended = run(Command::new(compiled("type_check")).arg("off").env(TypeCheck::VARIABLE, "most"));
     assert!(!ended.status.success());
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    assert!(stderr.contains("BCS_CHECK_TYPES") && stderr.contains("most"), "{stderr}");
+    ended.says("BCS_CHECK_TYPES").says("most");
 }
 
 #[test]
 fn an_algorithm_that_there_is_not_is_refused_with_those_that_there_are() {
-    let mut program = std::process::Command::new(compiled("type_check"));
-    let ended =
-        program.arg("off").env("BCS_COLLECTIVE", "allreduce=rings").output().expect("the program runs");
+    let ended = run(Command::new(compiled("type_check")).arg("off").env("BCS_COLLECTIVE", "allreduce=rings"));
     assert!(!ended.status.success());
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    assert!(stderr.contains("'rings'") && stderr.contains("shares"), "{stderr}");
+    ended.says("'rings'").says("shares");
 }
 
 #[test]
 fn a_singleton_tells_wrong_arguments_too() {
-    let ended =
-        std::process::Command::new(compiled("endings")).arg("fatal").output().expect("the program runs");
-    assert_eq!(ended.status.code(), Some(6));
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    assert!(stderr.contains("rank 0: MPI_Send: argument 'dest' is 12"), "{stderr}");
+    let ended = run(Command::new(compiled("endings")).arg("fatal"));
+    assert_eq!(ended.code(), 6, "{ended:?}");
+    ended.says("rank 0: MPI_Send: argument 'dest' is 12");
 }

@@ -1,9 +1,9 @@
 //! How jobs end: aborts, fatal errors, deadlocks, calls before and after MPI, each with its message.
 
-use crate::launcher::{Ended, Job, launch};
-use crate::programs::compiled;
 use bcs_core::SliceLength;
+use bcs_harness::c_programs::compiled;
 use std::time::Duration;
+use test_programs::launcher::{Ended, Job, launch};
 
 fn end(ranks: u32, how: &str) -> Ended {
     end_as(&Job::of(ranks), how)

@@ -1,13 +1,14 @@
 //! The library exports what it promises: each function of its tables under both names.
 
-use crate::programs::{library, sources};
+use bcs_harness::built::library;
+use bcs_harness::{mpich, repository};
 use mpi_abi_table::{Tables, unsupported};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
 fn exported() -> BTreeSet<String> {
-    symbols(&library())
+    symbols(library())
 }
 
 fn symbols(library: &Path) -> BTreeSet<String> {
@@ -20,7 +21,7 @@ fn symbols(library: &Path) -> BTreeSet<String> {
 
 /// Sources of the C edge.
 pub fn edge() -> Vec<String> {
-    let files = std::fs::read_dir(sources().join("../../bcs-mpi/abi/src")).expect("the C edge");
+    let files = std::fs::read_dir(repository().join("bcs-mpi/abi/src")).expect("the C edge");
     files.map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a source file")).collect()
 }
 
@@ -63,12 +64,9 @@ fn is_of_mpich_alone(name: &str) -> bool {
 
 #[test]
 fn every_standard_function_of_mpichs_library_is_exported() {
-    let Some(prefix) = std::env::var_os("BCS_MPICH_PREFIX") else {
-        bcs_skip::skip("BCS_MPICH_PREFIX is not set to an environment with the PyPI package mpich");
-        return;
-    };
+    let Some(mpich) = mpich::prefix() else { return };
     let ours = exported();
-    let theirs = symbols(&Path::new(&prefix).join("lib/libmpi_abi.so.1"));
+    let theirs = symbols(&mpich.join("lib/libmpi_abi.so.1"));
     let missing: Vec<_> =
         theirs.iter().filter(|name| !ours.contains(*name) && !is_of_mpich_alone(name)).collect();
     assert!(theirs.contains("MPI_Send") && missing.is_empty(), "missing: {missing:?}");

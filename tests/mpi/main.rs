@@ -1,4 +1,5 @@
-//! The MPI library as programs see it: C programs that check themselves, run as jobs on one NIC.
+//! The MPI library as programs see it: the C programs of `tests/programs/mpi`, which check themselves, run as
+//! jobs on one NIC and on those of several nodes.
 //!
 //! The programs are portable: they also hold under other MPI implementations (`mpicc -o x x.c && mpiexec -n 4
 //! ./x`).
@@ -7,21 +8,18 @@ mod across_nodes;
 mod bad_input;
 mod endings;
 mod exports;
-mod launcher;
 mod mismatch_errors;
 mod mismatches;
-mod programs;
 mod random_collectives;
-#[path = "../refuse_attach.rs"]
-mod refuse_attach;
 mod start;
 mod wrong_arguments;
 
 use bcs_core::SliceLength;
+use bcs_harness::c_programs::compiled;
 use bcs_mpi::object::wanted::VARIABLE;
-use launcher::{Job, launch};
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
+use test_programs::launcher::{Job, launch};
 
 /// Runs a program that checks itself, and says what went wrong.
 fn holds(name: &str, job: &Job) {
@@ -30,7 +28,7 @@ fn holds(name: &str, job: &Job) {
 
 /// The same with arguments.
 fn holds_as_told(name: &str, job: &Job, arguments: &[&str]) {
-    let ended = launch(job, &programs::compiled(name), arguments);
+    let ended = launch(job, &compiled(name), arguments);
     assert!(ended.is_well(), "{name} with {} ranks: {ended:#?}", job.ranks);
 }
 
@@ -363,7 +361,7 @@ fn datatypes_are_what_their_constructors_say() {
 
 #[test]
 fn bounds_of_types_are_those_that_another_implementation_gives() {
-    let program = programs::compiled("bounds");
+    let program = compiled("bounds");
     let ended = launch(&Job::of(1), &program, &["1", "400", "2", "8"]);
     assert!(ended.is_well(), "{ended:#?}");
     let known = include_str!("bounds.txt");

@@ -1,11 +1,11 @@
 //! Collectives that do not fit, as errors of the communicator: who is told what, and what can be done
 //! afterwards.
 
-use crate::launcher::{Ended, Job, launch};
-use crate::programs::compiled;
 use bcs_core::SliceLength;
+use bcs_harness::c_programs::compiled;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use test_programs::launcher::{Ended, Job, launch};
 
 /// What differs at rank 1, and the call whose forms are made, as reports name it.
 const DIFFERENCES: [(&str, &str); 8] = [

@@ -4,9 +4,9 @@
 //! What the NIC finds, every member is told, and the program goes on: so many cases are one job. What one
 //! rank alone can see, others may wait for: a job each.
 
-use crate::launcher::{Ended, Job, launch};
-use crate::programs::compiled;
+use bcs_harness::c_programs::compiled;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use test_programs::launcher::{Ended, Job, launch};
 
 /// The collectives, by the name that the program has for them; what may differ between ranks, so that all are
 /// told; and what one rank alone may see.

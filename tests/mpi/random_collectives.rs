@@ -1,12 +1,12 @@
 //! Random programs of collective calls: each rank computes what it has to get (`random_collectives.c`).
 
-use crate::launcher::{Job, launch, size_of_job};
-use crate::programs::compiled;
-use crate::refuse_attach::refuse_attach;
+use bcs_harness::c_programs::compiled;
+use bcs_harness::refuse_attach;
 use bcs_mpi::collective::policy::{Algorithm, TABLE};
 use bcs_mpi::object::wanted::VARIABLE;
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
+use test_programs::launcher::{Job, launch, size_of_job};
 
 /// Runs random programs as a job of this size, and says how the one that fails is run again.
 fn programs_hold(size: &str, arguments: &[&str]) {

@@ -1,30 +1,27 @@
 //! How a process becomes a rank: environments that no launcher makes are told, and a program without one runs
 //! alone.
 
-use crate::launcher::{Job, launch};
-use crate::programs::compiled;
+use bcs_harness::c_programs::compiled;
+use bcs_harness::runs::{Ended, Running, run, start};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
+use test_programs::launcher::{Job, launch};
 
-fn run(environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(compiled("environment"));
-    command.envs(environment.iter().copied());
-    command.output().expect("the program runs")
+fn run_in(environment: &[(&str, &str)]) -> Ended {
+    run(Command::new(compiled("environment")).envs(environment.iter().copied()))
 }
 
 #[test]
 fn a_program_without_a_launcher_is_a_job_of_one_rank() {
-    let ended = run(&[]);
-    assert!(ended.status.success(), "{ended:?}");
+    run_in(&[]).succeeds();
 }
 
 /// Starts a program of one process, in a directory and a process group of its own.
-fn start_alone(directory: &Path, how: &str) -> Child {
+fn start_alone(directory: &Path, how: &str) -> Running {
     let mut command = Command::new(compiled("alone"));
-    command.arg(how).current_dir(directory).env("TMPDIR", directory).process_group(0);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    start(command.arg(how).current_dir(directory).env("TMPDIR", directory).process_group(0))
 }
 
 /// Neither files nor processes of the program are left, which has been waited for.
@@ -41,9 +38,9 @@ fn a_program_alone_has_messages_sessions_and_threads_and_leaves_nothing() {
     for how in ["single", "multiple", "sessions"] {
         let directory = tempfile::tempdir().expect("a directory");
         let program = start_alone(directory.path(), how);
-        let group = program.id();
-        let ended = program.wait_with_output().expect("the program ends");
-        assert!(ended.status.success() && ended.stdout == b"alone\n", "{how}: {ended:?}");
+        let group = program.pid();
+        let ended = program.wait().succeeds();
+        assert_eq!(ended.stdout, "alone\n", "{how}");
         nothing_is_left(directory.path(), group);
     }
 }
@@ -56,9 +53,9 @@ fn a_program_alone_that_waits_for_what_never_comes_ends_with_the_report() {
         ("sends", "rank 0: waits in MPI_Ssend to 0, tag 4, 1 byte"),
         ("completes", "rank 0: waits in MPI_Waitall for 2 requests, first from 0, tag 5"),
     ] {
-        let ended = Command::new(compiled("endings")).arg(how).output().expect("the program runs");
-        let stderr = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(125), "{how}: {stderr}");
+        let ended = run(Command::new(compiled("endings")).arg(how));
+        let stderr = &ended.stderr;
+        assert_eq!(ended.code(), 125, "{how}: {stderr}");
         assert!(stderr.starts_with("deadlock: every rank") && stderr.contains(text), "{how}: {stderr}");
         let launched = launch(&Job::of(1), &compiled("endings"), &[how]);
         assert!(launched.finding.is_some_and(|report| report.contains(text)), "{how}");
@@ -77,11 +74,12 @@ fn nothing_is_left_of_a_program_alone_that_is_killed() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut program = start_alone(directory.path(), "looks");
     let mut line = String::new();
-    BufReader::new(program.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+    BufReader::new(program.child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
     assert_eq!(line, "looks\n");
-    program.kill().expect("it runs");
-    program.wait().expect("it ends");
-    nothing_is_left(directory.path(), program.id());
+    let group = program.pid();
+    program.signal(libc::SIGKILL);
+    program.wait();
+    nothing_is_left(directory.path(), group);
 }
 
 #[test]
@@ -93,17 +91,13 @@ fn an_environment_that_is_no_launchers_is_told() {
         (&complete, "BCS_NIC_FD=\"0\""),
     ];
     for (environment, text) in cases {
-        let ended = run(environment);
-        let stderr = String::from_utf8_lossy(&ended.stderr);
+        let ended = run_in(environment);
+        let stderr = &ended.stderr;
         assert!(matches!(ended.status.code(), Some(1..128)), "{ended:?}");
         assert!(stderr.contains(text) && stderr.contains("MPI_Init"), "no \"{text}\" in \"{stderr}\"");
     }
-    let unreachable =
-        run(&[&complete[..3], &[("BCS_NIC_FD", "990"), ("BCS_LAUNCHER_PID", "999999999")]].concat());
-    assert!(
-        String::from_utf8_lossy(&unreachable.stderr).contains("launcher process 999999999"),
-        "{unreachable:?}"
-    );
+    run_in(&[&complete[..3], &[("BCS_NIC_FD", "990"), ("BCS_LAUNCHER_PID", "999999999")]].concat())
+        .says("launcher process 999999999");
 }
 
 #[test]

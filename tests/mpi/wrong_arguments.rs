@@ -5,12 +5,12 @@
 //! each kind of parameter what can be wrong with it. So no function can be left out: one that is built is
 //! called from then on, and a parameter without a rule fails the test.
 
-use crate::launcher::{Job, launch};
-use crate::programs::{compiled_from, sources};
+use bcs_harness::c_programs::compiled_from;
 use mpi_abi_table::table::{Form, Function};
 use mpi_abi_table::{Tables, unsupported};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use test_programs::launcher::{Job, launch};
 
 /// A kind of mistake.
 #[derive(Debug, Clone)]
@@ -377,8 +377,8 @@ fn every_function_tells_every_wrong_argument_and_harms_nobody() {
         .iter()
         .filter(|function| function.form == Form::Exported && done.contains(&function.name))
         .collect();
-    let rules = std::fs::read_to_string(sources().join("wrong_arguments.tbl")).expect("the table of rules");
-    let (text, calls) = program(&Rules::read(&rules), &functions);
+    let rules = include_str!("wrong_arguments.tbl");
+    let (text, calls) = program(&Rules::read(rules), &functions);
     let ended = launch(&Job::of(3), &compiled_from("every_wrong_argument", &text), &[] as &[&str]);
     assert!(ended.is_well(), "{ended:#?}\n{}", ended.stdout);
     assert!(

@@ -112,7 +112,6 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         progress: Progress::default(),
         attached: AttachedBuffers::default(),
         scratch: Vec::new(),
-        waiters: 0,
         watch: (!place.launched).then(Watch::default),
         port,
         place,

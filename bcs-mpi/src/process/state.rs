@@ -34,8 +34,6 @@ pub struct Process {
     pub attached: AttachedBuffers,
     /// Working memory of collectives.
     pub(crate) scratch: Vec<u8>,
-    /// Threads that wait at this moment.
-    pub(crate) waiters: u32,
     /// Of a process without a launcher.
     pub(crate) watch: Option<Watch>,
 }

@@ -7,10 +7,10 @@ use super::exit;
 use super::guard::{Guard, lock};
 use super::progress::Waiter;
 use super::state::Process;
-use crate::error::MpiResult;
+use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
 use nic_emu::memory::numbers::RequestId;
-use nic_emu::port::{LONGEST_SLEEP, Port, SOME_REQUESTS, Stepped, Waiting};
+use nic_emu::port::{LONGEST_SLEEP, Port, SOME_REQUESTS, Waiting, Waits};
 use nic_emu::status::{Room, WaitingFor};
 use nic_emu::waiting::Pause;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -31,7 +31,7 @@ impl Guard {
         what: &WaitingFor,
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        self.wait_until(None, |_| *what, ready)
+        self.look_and_wait(None, |_| *what, ready)
     }
 
     /// Waits as [`Self::wait`] for what requests of this rank bring: the NIC wakes it.
@@ -44,7 +44,7 @@ impl Guard {
         what: &WaitingFor,
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        self.wait_until(Some(SOME_REQUESTS), |_| *what, ready)
+        self.look_and_wait(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
     /// Waits until the port lacks nothing for what is to be posted next; `what` is what a hang report says of
@@ -99,11 +99,11 @@ impl Guard {
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
         let what = |port: &Port| port.waiting_for(request, call.index() as u32, requests as u32);
-        self.wait_until(Some(request), what, ready)
+        self.look_and_wait(Some(request), what, ready)
     }
 
     #[inline]
-    fn wait_until<T>(
+    fn look_and_wait<T>(
         &mut self,
         request: Option<RequestId>,
         what: impl Fn(&Port) -> WaitingFor,
@@ -121,37 +121,14 @@ impl Guard {
                 return Ok(done);
             }
         }
-        self.waiters += 1;
-        let mut waiting = self.port.begin_wait(request);
-        let result = loop {
-            match self.port.wait_step(&mut waiting, &what) {
-                Ok(Stepped::Something) => {}
-                Ok(Stepped::Nothing) => {
-                    if self.pause(&mut waiting) == Pause::MaySleep {
-                        break self.wait_long(waiting, what, ready);
-                    }
-                }
-                Err(error) => break Err(error.into()),
+        self.wait_until(request, what, |process| {
+            process.advance()?;
+            let done = ready(process)?;
+            if done.is_none() && is_for_some {
+                process.be_patient(&mut last)?;
             }
-            match self.advance().and_then(|()| ready(self)) {
-                Ok(Some(done)) => break Ok(done),
-                Ok(None) => {
-                    // Where something has come in an exchange, what is waited for now is another thing.
-                    if std::mem::take(&mut self.progress.has_flowed) {
-                        waiting.restart();
-                    }
-                    if is_for_some {
-                        self.be_patient(&mut last)?;
-                    }
-                }
-                Err(error) => break Err(error),
-            }
-        };
-        self.waiters -= 1;
-        if self.waiters == 0 {
-            self.port.end_wait();
-        }
-        result
+            Ok(done)
+        })
     }
 
     /// Waits a little for the collective that the operation has reached; false if it has reached none since
@@ -170,18 +147,6 @@ impl Guard {
         Ok(true)
     }
 
-    #[inline]
-    fn pause(&mut self, waiting: &mut Waiting) -> Pause {
-        if self.lock.is_some() {
-            return self.pause_unlocked(waiting);
-        }
-        let pause = waiting.pause();
-        if self.watch.is_some() {
-            self.look_for_deadlock();
-        }
-        pause
-    }
-
     #[cold]
     #[inline(never)]
     fn pause_unlocked(&mut self, waiting: &mut Waiting) -> Pause {
@@ -195,71 +160,6 @@ impl Guard {
         pause
     }
 
-    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for
-    /// it in memory.
-    #[cold]
-    #[inline(never)]
-    fn wait_long<T>(
-        &mut self,
-        mut waiting: Waiting,
-        what: impl Fn(&Port) -> WaitingFor,
-        mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
-    ) -> MpiResult<T> {
-        let mut pause = Pause::MaySleep;
-        loop {
-            if pause == Pause::MaySleep
-                && let Some(done) = self.rest(&mut waiting, &what, &mut ready)?
-            {
-                return Ok(done);
-            }
-            if let Some(done) = self.advance().and_then(|()| ready(self))? {
-                return Ok(done);
-            }
-            if std::mem::take(&mut self.progress.has_flowed) {
-                waiting.restart();
-            }
-            pause = match self.port.wait_step(&mut waiting, &what)? {
-                Stepped::Something => Pause::LookAgain,
-                Stepped::Nothing => self.pause(&mut waiting),
-            };
-        }
-    }
-
-    /// A wait that may sleep: gives the core away for a while, unless what it waits for has come.
-    fn rest<T>(
-        &mut self,
-        waiting: &mut Waiting,
-        what: &impl Fn(&Port) -> WaitingFor,
-        ready: &mut impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
-    ) -> MpiResult<Option<T>> {
-        if !self.port.should_sleep(waiting) {
-            self.without_lock(rustix::thread::sched_yield);
-            return Ok(None);
-        }
-        let turn = if self.is_shared() {
-            let mut sleeps = SLEEPS.lock().unwrap_or_else(PoisonError::into_inner);
-            if *sleeps {
-                self.lock = None;
-                // Woken or timed out: the caller looks in both cases.
-                drop(WOKEN.wait_timeout(sleeps, LONGEST_SLEEP));
-                self.lock = Some(lock());
-                return Ok(None);
-            }
-            *sleeps = true;
-            Some(Turn)
-        } else {
-            None
-        };
-        let asleep = self.port.announce_sleep(waiting, self.progress.exchanges == 0);
-        let stepped = self.port.wait_step(waiting, what)?;
-        let done = self.advance().and_then(|()| ready(self))?;
-        if done.is_none() && stepped == Stepped::Nothing && self.port.may_stay_asleep() {
-            self.without_lock(|| asleep.sleep(LONGEST_SLEEP));
-        }
-        drop((asleep, turn));
-        Ok(done)
-    }
-
     /// Where no launcher does: looks whether this process waits for what never comes, now and then, and ends
     /// it if so.
     #[cold]
@@ -269,6 +169,59 @@ impl Guard {
         if let Some(report) = watch.look(port) {
             exit::end_deadlocked(report);
         }
+    }
+}
+
+impl Waits for Guard {
+    type Error = MpiError;
+
+    #[inline]
+    fn port(&mut self) -> &mut Port {
+        &mut self.port
+    }
+
+    /// Where something has come in an exchange, what is waited for now is another thing.
+    #[inline]
+    fn has_flowed(&mut self) -> bool {
+        std::mem::take(&mut self.progress.has_flowed)
+    }
+
+    fn is_woken(&self) -> bool {
+        self.progress.exchanges == 0
+    }
+
+    #[inline]
+    fn pause(&mut self, waiting: &mut Waiting) -> Pause {
+        if self.lock.is_some() {
+            return self.pause_unlocked(waiting);
+        }
+        let pause = waiting.pause();
+        if self.watch.is_some() {
+            self.look_for_deadlock();
+        }
+        pause
+    }
+
+    fn without_port(&mut self, rest: impl FnOnce()) {
+        self.without_lock(rest);
+    }
+
+    fn in_turn<T>(&mut self, sleep: impl FnOnce(&mut Self) -> MpiResult<Option<T>>) -> MpiResult<Option<T>> {
+        if !self.is_shared() {
+            return sleep(self);
+        }
+        let mut sleeps = SLEEPS.lock().unwrap_or_else(PoisonError::into_inner);
+        if *sleeps {
+            self.lock = None;
+            // Woken or timed out: the caller looks in both cases.
+            drop(WOKEN.wait_timeout(sleeps, LONGEST_SLEEP));
+            self.lock = Some(lock());
+            return Ok(None);
+        }
+        *sleeps = true;
+        drop(sleeps);
+        let _turn = Turn;
+        sleep(self)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Binding of ranks to processors.
 
 mod common;
-
+use bcs_harness::runs::run;
 use common::*;
 
 #[test]

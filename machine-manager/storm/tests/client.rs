@@ -3,6 +3,9 @@
 
 mod common;
 use bcs_core::{JobId, Rank};
+use bcs_harness::processes;
+use bcs_harness::runs::{run, start, start_with};
+use bcs_harness::waiting::{BOUND, await_some, until};
 use bcs_protocol::node::{INPUT_CREDIT, OUTPUT_CREDIT};
 use bcs_protocol::storm::{Mapping, NodeRow, NodeState, Reply, Request, Submission};
 use bcs_stream as stream;
@@ -156,7 +159,7 @@ fn the_manager_is_told_the_job_the_wish_and_what_is_around_the_user() {
     let here = place.path().canonicalize().unwrap();
     let mut command =
         cluster.storm("run -n 3 --ppn 2 --host c1,c0:4 --map-by node --stdin 2 -x A=b ./prog one");
-    run(command.current_dir(&here).env("STORM_TEST_SEEN", "yes")).succeeds();
+    run(command.current_dir(&here).env("STORM_TEST_SEEN", "yes")).succeeds_quietly();
     let Submission { job, wish, surroundings } = manager.join().unwrap();
     assert_eq!((job.applications[0].ranks, job.applications[0].program.to_str()), (3, Some("./prog")));
     assert_eq!(
@@ -233,12 +236,12 @@ fn a_reader_that_is_slow_holds_up_neither_the_manager_nor_signals() {
         signal
     });
     let running = start(&mut cluster.storm("run a"));
-    await_some("a full pipe", || {
+    until("a full pipe", || {
         let mut waiting = 0;
         let pipe = std::os::fd::AsRawFd::as_raw_fd(running.child.stdout.as_ref().unwrap());
         // SAFETY: FIONREAD writes an integer.
         unsafe { libc::ioctl(pipe, libc::FIONREAD, &mut waiting) };
-        (waiting >= 60_000).then_some(())
+        waiting >= 60_000
     });
     running.signal(libc::SIGUSR1);
     // Only then is the pipe read. If the manager fails instead, its thread says why.
@@ -261,7 +264,7 @@ fn labelled_lines_of_several_nodes_are_not_mixed() {
         peer.over(Verdict::Success).await;
     });
     let ran = run(&mut cluster.storm("run -l a"));
-    assert_eq!(ran.succeeds().stdout, "[0] hello\n[1] world\n[0] again");
+    assert_eq!(ran.succeeds_quietly().stdout, "[0] hello\n[1] world\n[0] again");
     manager.join().unwrap();
 }
 
@@ -296,7 +299,7 @@ fn input_is_sent_as_far_as_the_credit_goes_and_to_its_end() {
         let input = input.clone();
         move || stdin.write_all(&input).unwrap()
     });
-    running.wait().succeeds();
+    running.wait().succeeds_quietly();
     feeder.join().unwrap();
     assert!(manager.join().unwrap() == input);
 }
@@ -357,16 +360,16 @@ fn signals_reach_the_job_in_order_and_stop_means_stop() {
     let mut running = start(&mut cluster.storm("run a"));
     let pid = running.pid();
     // Signals are caught from before the submission is sent, and this is sent back after it.
-    await_some("the client", || {
+    until("the client", || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();
-        (u64::from_str_radix(blocked, 16).unwrap() & 1 << (libc::SIGUSR2 - 1) != 0).then_some(())
+        u64::from_str_radix(blocked, 16).unwrap() & 1 << (libc::SIGUSR2 - 1) != 0
     });
     running.signal(libc::SIGUSR2);
     let mut word = [0; 5];
     running.child.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
     running.signal(libc::SIGTSTP);
-    await_some("the stop", || (state_of(pid) == 'T').then_some(()));
+    until("the stop", || processes::state(pid) == 'T');
     running.signal(libc::SIGCONT);
     running.child.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
     running.signal(libc::SIGINT);
@@ -388,13 +391,13 @@ fn a_manager_that_does_not_end_the_job_is_left_at_the_third_interrupt() {
     for _ in 0..3 {
         running.signal(libc::SIGINT);
         // Two that come at once are one.
-        await_some("the signal to be taken", || {
+        until("the signal to be taken", || {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
             let pending =
                 |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap_or("0");
             let is_pending =
                 u64::from_str_radix(pending("ShdPnd:"), 16).unwrap() & 1 << (libc::SIGINT - 1) != 0;
-            (!is_pending).then_some(())
+            !is_pending
         });
     }
     running.wait().fails_with(130, &["given up"]);
@@ -574,7 +577,7 @@ fn a_user_elsewhere_and_the_manager_prove_to_each_other_who_they_are() {
         let ran = run(&mut cluster.storm("run a"));
         match message {
             None => {
-                ran.succeeds();
+                ran.succeeds_quietly();
                 assert_eq!(served.join().unwrap().as_deref(), Some("user.alice"));
             }
             Some(words) => {
@@ -602,7 +605,7 @@ fn nodes_and_status_are_printed() {
     });
     let ran = run(&mut cluster.storm("nodes"));
     assert_eq!(
-        ran.succeeds().stdout,
+        ran.succeeds_quietly().stdout,
         "HOST  STATE  CORES  MEMORY   RANKS  JOBS\nc0    up     2      1.0 GiB  3      4\n"
     );
     manager.join().unwrap();
@@ -611,16 +614,16 @@ fn nodes_and_status_are_printed() {
         assert_eq!(peer.request().await, Some(Request::Status { job: JobId(4) }));
         peer.say(Reply::Status("rank 0: computes".into())).await;
     });
-    assert_eq!(run(&mut cluster.storm("status 4")).succeeds().stdout, "rank 0: computes\n");
+    assert_eq!(run(&mut cluster.storm("status 4")).succeeds_quietly().stdout, "rank 0: computes\n");
     manager.join().unwrap();
 }
 
 #[test]
 fn one_machine_alone_needs_no_manager() {
     let cluster = Cluster::new();
-    assert_eq!(run(&mut cluster.storm("run --local -n 1 echo here")).succeeds().stdout, "here\n");
+    assert_eq!(run(&mut cluster.storm("run --local -n 1 echo here")).succeeds_quietly().stdout, "here\n");
     let ran = run(cluster.storm("run -n 1 echo here").env("BCS_CONFIG", ""));
-    assert_eq!(ran.succeeds().stdout, "here\n");
+    assert_eq!(ran.succeeds_quietly().stdout, "here\n");
     run(&mut cluster.storm("run --local --host c1 true"))
         .fails_with(1, &["unknown host \"c1\": --local leaves the cluster out"]);
     run(cluster.storm("nodes").env("BCS_CONFIG", "")).fails_with(1, &["no cluster is configured"]);
@@ -632,19 +635,19 @@ fn keys_of_a_cluster_are_made_from_its_configuration() {
     let cluster = Cluster::new();
     let ran = run(&mut cluster.storm("cluster init"));
     for word in ["authority.pem", "manager.pem", "made", "c0.pem", "c1.pem", "HOST.pem"] {
-        assert!(ran.succeeds().stdout.contains(word), "{ran:?}");
+        assert!(ran.succeeds_quietly().stdout.contains(word), "{ran:?}");
     }
     let keys = cluster.directory.path().join("keys");
     assert!(
         ["authority", "manager", "c0", "c1"].iter().all(|name| keys.join(format!("{name}.pem")).exists())
     );
-    assert_eq!(run(&mut cluster.storm("cluster hosts")).succeeds().stdout, "c0\nc1\n");
-    assert!(!run(&mut cluster.storm("cluster init")).succeeds().stdout.contains("made"));
+    assert_eq!(run(&mut cluster.storm("cluster hosts")).succeeds_quietly().stdout, "c0\nc1\n");
+    assert!(!run(&mut cluster.storm("cluster init")).succeeds_quietly().stdout.contains("made"));
     let ran = run(&mut cluster.storm("cluster user alice"));
-    assert!(ran.succeeds().stdout.contains("user.alice.pem"), "{ran:?}");
+    assert!(ran.succeeds_quietly().stdout.contains("user.alice.pem"), "{ran:?}");
     run(&mut cluster.storm("cluster user alice")).fails_with(1, &["there already"]);
     let ran = run(&mut cluster.storm("cluster add c9"));
-    assert!(ran.succeeds().stdout.contains("does not name c9 yet"), "{ran:?}");
+    assert!(ran.succeeds_quietly().stdout.contains("does not name c9 yet"), "{ran:?}");
     run(&mut cluster.storm("cluster init --config /no/such/file")).fails_with(1, &["/no/such/file"]);
     assert!(Path::new(&keys.join("c9.pem")).exists());
 }

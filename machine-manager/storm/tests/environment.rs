@@ -1,8 +1,11 @@
 //! What the ranks find around them: variables, directory, and our MPI library before any other.
 
 mod common;
+use bcs_harness::c_programs::{Language, compile_text};
+use bcs_harness::runs::run;
 use common::*;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
@@ -11,7 +14,7 @@ fn ranks_know_who_they_are() {
     let mut command = script("-n 1", script_text);
     command.args([":", "-n", "2", "sh", "-c", script_text]);
     assert_eq!(
-        run(&mut command).succeeds().sorted_lines(),
+        run(&mut command).succeeds_quietly().sorted_lines(),
         ["0 3 0 3 0 0 3", "1 3 1 3 1 1 3", "2 3 2 3 1 2 3"]
     );
 }
@@ -19,7 +22,7 @@ fn ranks_know_who_they_are() {
 #[test]
 fn job_number_is_one_for_all_ranks_and_the_launcher_is_their_parent() {
     let ran = run(&mut script("-n 2", "[ $PPID = $BCS_LAUNCHER_PID ] && echo $BCS_JOB"));
-    let lines = ran.succeeds().sorted_lines();
+    let lines = ran.succeeds_quietly().sorted_lines();
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0], lines[1]);
 }
@@ -32,7 +35,7 @@ fn variables_are_for_one_program_or_for_all() {
         .arg(show)
         .args([":", "-n", "1", "-env", "B", "other", "-x", "E=e", "sh", "-c", show])
         .env("D", "d");
-    assert_eq!(run(&mut command).succeeds().sorted_lines(), ["a-b-c-d-", "a-other--d-e"]);
+    assert_eq!(run(&mut command).succeeds_quietly().sorted_lines(), ["a-b-c-d-", "a-other--d-e"]);
 }
 
 #[test]
@@ -41,7 +44,7 @@ fn programs_run_in_their_directory() {
     let there = directory.path().canonicalize().unwrap();
     for option in ["--wdir", "-wdir", "--chdir"] {
         let ran = run(&mut script(&format!("{option} {}", there.display()), "pwd -P; echo $PWD"));
-        assert_eq!(ran.succeeds().stdout, format!("{0}\n{0}\n", there.display()));
+        assert_eq!(ran.succeeds_quietly().stdout, format!("{0}\n{0}\n", there.display()));
     }
 }
 
@@ -49,7 +52,7 @@ fn programs_run_in_their_directory() {
 fn variables_of_an_outer_job_do_not_reach_an_inner_one() {
     let inner = format!("{} run -n 2 sh -c 'echo $BCS_RANK/$BCS_SIZE'", storm_path().display());
     let ran = run(&mut script("-n 1", &inner));
-    assert_eq!(ran.succeeds().sorted_lines(), ["0/2", "1/2"]);
+    assert_eq!(ran.succeeds_quietly().sorted_lines(), ["0/2", "1/2"]);
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn ranks_inherit_no_descriptor_of_the_launcher() {
         |line: &str| line.split_whitespace().filter_map(|number| number.parse().ok()).collect::<Vec<i32>>();
     let ordinary = numbers(&run(Command::new("sh").args(["-c", list])).stdout);
     let ran = run(&mut script("-n 3 -l", &format!("{list}; echo nic:$BCS_NIC_FD")));
-    for line in ran.succeeds().stdout.lines() {
+    for line in ran.succeeds_quietly().stdout.lines() {
         let (listed, nic) = line.split_once("] ").unwrap().1.split_once("nic:").unwrap();
         let more: Vec<_> = numbers(listed).into_iter().filter(|number| !ordinary.contains(number)).collect();
         assert_eq!(more, numbers(nic), "{line}");
@@ -77,19 +80,22 @@ fn installation(answer: i32) -> tempfile::TempDir {
     tree
 }
 
+fn compile(file: &str, directory: &Path, text: &str, flags: &[impl AsRef<OsStr>]) -> PathBuf {
+    compile_text(Language::C.compiler(), directory, file, text, flags)
+}
+
 fn library(directory: &Path, answer: i32) {
     let source = format!("int answer(void) {{ return {answer}; }}");
     let flags = ["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1"];
-    let built = compile(directory, "libmpi_abi.so.1", &source, &flags);
-    assert!(built.exists());
+    compile("libmpi_abi.so.1.c", directory, &source, &flags);
 }
 
-fn asking_program(directory: &Path, flags: &[String]) -> std::path::PathBuf {
+fn asking_program(directory: &Path, flags: &[String]) -> PathBuf {
     let source =
         "#include <stdio.h>\nint answer(void); int main(void) { printf(\"%d\\n\", answer()); return 0; }";
     let mut all = vec![directory.join("libmpi_abi.so.1").display().to_string()];
     all.extend_from_slice(flags);
-    compile(directory, "ask", source, &all)
+    compile("ask.c", directory, source, &all)
 }
 
 #[test]
@@ -106,7 +112,7 @@ fn programs_of_other_mpis_with_the_standard_abi_get_our_library() {
         let program = asking_program(other.path(), &flags);
         let mut command = Command::new(ours.path().join("bin/storm"));
         command.args(["run", "-n", "2"]).arg(&program).env("LD_LIBRARY_PATH", other.path());
-        assert_eq!(run(&mut command).succeeds().stdout, "1\n1\n", "{flags:?}");
+        assert_eq!(run(&mut command).succeeds_quietly().stdout, "1\n1\n", "{flags:?}");
     }
 }
 
@@ -118,7 +124,7 @@ fn installed_tree_works_where_it_was_moved_to() {
     std::fs::rename(ours.path(), &moved).unwrap();
     let program = asking_program(&moved.join("lib"), &[]);
     let mut command = Command::new(moved.join("bin/storm"));
-    assert_eq!(run(command.args(["run", "-n", "1"]).arg(&program)).succeeds().stdout, "5\n");
+    assert_eq!(run(command.args(["run", "-n", "1"]).arg(&program)).succeeds_quietly().stdout, "5\n");
     drop(std::fs::create_dir(ours.path()));
 }
 
@@ -126,10 +132,10 @@ fn installed_tree_works_where_it_was_moved_to() {
 fn program_of_an_incompatible_mpi_is_told_before_it_runs_alone() {
     let directory = tempfile::tempdir().unwrap();
     let flags = ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40"];
-    let library = compile(directory.path(), "libmpi.so.40", "int mpi(void) { return 0; }", &flags);
+    let library = compile("libmpi.so.40.c", directory.path(), "int mpi(void) { return 0; }", &flags);
     let source = "int mpi(void); int main(void) { return mpi(); }";
     let flags = [library.display().to_string(), format!("-Wl,-rpath,{}", directory.path().display())];
-    let program = compile(directory.path(), "foreign", source, &flags);
+    let program = compile("foreign.c", directory.path(), source, &flags);
     let ran = run(storm("-n 2").arg(&program));
     ran.fails_with(0, &["libmpi.so.40", "mpicc"]);
 }
@@ -158,21 +164,29 @@ fn library_is_taken_from_the_installation_or_from_where_the_environment_says_and
         command.args(["run", "-n", "1", "sh", "-c", "echo $LD_LIBRARY_PATH,$LD_PRELOAD"]);
         command
     };
-    assert_eq!(run(&mut show()).succeeds().stdout, ",\n", "a library beside storm is no installation");
+    assert_eq!(
+        run(&mut show()).succeeds_quietly().stdout,
+        ",\n",
+        "a library beside storm is no installation"
+    );
     let named = tempfile::tempdir().unwrap();
     run(show().env("BCS_LIBRARY_DIR", named.path())).fails_with(1, &["BCS_LIBRARY_DIR", "libmpi_abi.so.1"]);
     library(named.path(), 4);
     let ran = run(show().env("BCS_LIBRARY_DIR", named.path()));
-    assert_eq!(ran.succeeds().stdout, format!("{},\n", named.path().display()));
+    assert_eq!(ran.succeeds_quietly().stdout, format!("{},\n", named.path().display()));
 }
 
 #[test]
 fn comparison_of_types_is_asked_for_by_option_or_by_environment() {
     let show = "echo ${BCS_CHECK_TYPES-unset}";
     let shown = |options: &str, variable: &str| {
-        run(script(options, show).env("BCS_CHECK_TYPES", variable)).succeeds().stdout.trim().to_owned()
+        run(script(options, show).env("BCS_CHECK_TYPES", variable))
+            .succeeds_quietly()
+            .stdout
+            .trim()
+            .to_owned()
     };
-    assert_eq!(run(&mut script("", show)).succeeds().stdout.trim(), "unset");
+    assert_eq!(run(&mut script("", show)).succeeds_quietly().stdout.trim(), "unset");
     assert_eq!(shown("", "strict"), "strict");
     assert_eq!(shown("--check-types", "strict"), "kinds");
     assert_eq!(shown("--check-types=off", "nonsense"), "off");
@@ -187,7 +201,7 @@ fn recording_is_asked_for_by_option_or_by_environment() {
     let show = "echo $BCS_MMDS,$BCS_EMDS,$BCS_TRACE_DIR";
     let shown = |options: &str, mmds: &str| {
         let mut command = script(&format!("{options} --wdir /"), show);
-        run(command.current_dir(&here).env("BCS_MMDS", mmds)).succeeds().stdout.trim().to_owned()
+        run(command.current_dir(&here).env("BCS_MMDS", mmds)).succeeds_quietly().stdout.trim().to_owned()
     };
     let directory = |name: &str| here.join(name).display().to_string();
     assert_eq!(shown("", ""), ",,");

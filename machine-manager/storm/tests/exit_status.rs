@@ -1,19 +1,21 @@
 //! How a job ends is told by its exit status and one line: the first failure, and nothing after it.
 
 mod common;
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::runs::run;
 use common::*;
 use std::time::Duration;
 
 #[test]
 fn job_succeeds_when_all_ranks_do() {
     let ran = run(&mut script("-n 3", "echo $BCS_RANK of $BCS_SIZE"));
-    ran.succeeds();
+    ran.succeeds_quietly();
     assert_eq!(ran.sorted_lines(), ["0 of 3", "1 of 3", "2 of 3"]);
 }
 
 #[test]
 fn one_rank_is_the_default() {
-    assert_eq!(run(&mut script("", "echo $BCS_SIZE")).succeeds().stdout, "1\n");
+    assert_eq!(run(&mut script("", "echo $BCS_SIZE")).succeeds_quietly().stdout, "1\n");
 }
 
 #[test]
@@ -26,12 +28,9 @@ fn first_failure_is_the_status_and_the_message() {
 #[test]
 fn failure_ends_the_job_within_a_second_even_if_ranks_resist() {
     let resist = "trap '' TERM INT HUP; [ $BCS_RANK = 1 ] && exit 9; while :; do sleep 100; done";
-    let running = start(&mut script("-n 4", resist));
-    let mark = running.mark.clone();
-    let ran = running.wait();
+    let ran = run(&mut script("-n 4", resist));
     ran.fails_with(9, &["rank 1 on", "code 9"]);
     assert!(ran.took < Duration::from_secs(5), "{ran:?}");
-    assert_nothing_left(&mark);
 }
 
 #[test]
@@ -77,8 +76,7 @@ fn failure_behind_a_shell_is_explained() {
 #[test]
 fn order_of_failures_is_the_order_in_which_they_happened() {
     // Rank 7 fails when all have started, and each other when the kernel shows the next one as dead.
-    let program = compiled(
-        "ordered",
+    let program = Compiled::by_cc(
         r#"#include <signal.h>
            #include <stdio.h>
            #include <stdlib.h>
@@ -113,7 +111,7 @@ fn order_of_failures_is_the_order_in_which_they_happened() {
     );
     for _ in 0..10 {
         let place = tempfile::tempdir().unwrap();
-        let ran = run(storm("-n 8 --wdir").arg(place.path()).arg(&program.program));
+        let ran = run(storm("-n 8 --wdir").arg(place.path()).arg(program.program()));
         ran.fails_with(17, &["rank 7 on"]);
     }
 }
@@ -142,7 +140,7 @@ fn text_without_interpreter_runs_as_from_a_shell() {
     std::fs::write(&text, "echo $1 $BCS_RANK\n").unwrap();
     std::fs::set_permissions(&text, std::fs::Permissions::from_mode(0o755)).unwrap();
     let ran = run(storm("-n 2").arg(&text).arg("rank"));
-    assert_eq!(ran.succeeds().sorted_lines(), ["rank 0", "rank 1"]);
+    assert_eq!(ran.succeeds_quietly().sorted_lines(), ["rank 0", "rank 1"]);
 }
 
 #[test]
@@ -165,26 +163,20 @@ fn wrong_command_line_is_one_line_and_status_1() {
 
 #[test]
 fn time_limit_ends_the_job_with_124() {
-    let running = start(&mut script("-n 2 --timeout 0.3", "trap '' TERM; sleep 100 & wait; sleep 100"));
-    let mark = running.mark.clone();
-    let ran = running.wait();
+    let ran = run(&mut script("-n 2 --timeout 0.3", "trap '' TERM; sleep 100 & wait; sleep 100"));
     assert_eq!(ran.code(), 124, "{ran:?}");
     assert!(ran.stderr.starts_with("storm: the job was ended by its time limit of 0.3 s"), "{ran:?}");
-    assert_nothing_left(&mark);
 }
 
 #[test]
 fn time_limit_that_does_not_strike_changes_nothing() {
-    run(&mut storm("-n 2 --timeout 50 true")).succeeds();
+    run(&mut storm("-n 2 --timeout 50 true")).succeeds_quietly();
 }
 
 #[test]
 fn background_processes_of_ranks_end_with_the_job() {
     let daemon = "setsid sh -c 'sleep 1000 & sleep 1000' >/dev/null 2>&1 & sleep 0.05; exit 0";
-    let running = start(&mut script("-n 3", daemon));
-    let mark = running.mark.clone();
-    running.wait().succeeds();
-    assert_nothing_left(&mark);
+    run(&mut script("-n 3", daemon)).succeeds_quietly();
 }
 
 #[test]
@@ -218,9 +210,9 @@ fn called_mpiexec_it_is_mpiexec() {
 
 #[test]
 fn hundreds_of_ranks_start_and_end() {
-    run(&mut storm("-n 512 true")).succeeds();
+    run(&mut storm("-n 512 true")).succeeds_quietly();
     let ran = run(&mut script("-n 300 -l", "echo here"));
-    assert_eq!(ran.succeeds().stdout.lines().count(), 300);
+    assert_eq!(ran.succeeds_quietly().stdout.lines().count(), 300);
 }
 
 #[test]
@@ -232,9 +224,9 @@ fn soft_limit_on_descriptors_is_no_limit_and_the_hard_one_is_told() {
         run(&mut command)
     };
     let ran = limited("-Sn 64", 40);
-    assert_eq!(ran.succeeds().stdout.lines().count(), 40);
+    assert_eq!(ran.succeeds_quietly().stdout.lines().count(), 40);
     assert!(ran.stdout.lines().all(|line| line.ends_with("] 64")), "ranks keep the limit: {ran:?}");
-    limited("-n 80", 2).succeeds();
+    limited("-n 80", 2).succeeds_quietly();
     limited("-n 100", 40).fails_with(1, &["40 ranks need", "hard limit is 100", "ulimit -Hn"]);
 }
 
@@ -251,7 +243,7 @@ fn limits_that_leave_no_room_for_the_nic_are_told() {
 fn limit_on_processes_is_told_before_or_while_ranks_start() {
     // SAFETY: geteuid only asks.
     if unsafe { libc::geteuid() } != 0 {
-        bcs_skip::skip("only root can become a user with few processes");
+        bcs_harness::skip("only root can become a user with few processes");
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -266,13 +258,9 @@ fn limit_on_processes_is_told_before_or_while_ranks_start() {
             format!("ulimit -u {limit} && {{ {others} exec {} run -n {ranks} sleep 0.2; }}", copy.display());
         let mut command = std::process::Command::new("bash");
         // A user of our own, so that nobody else's processes count.
-        let running = start(command.arg("-c").arg(line).uid(54_321).gid(54_321).current_dir("/"));
-        let mark = running.mark.clone();
-        let ran = running.wait();
-        assert_nothing_left(&mark);
-        ran
+        run(command.arg("-c").arg(line).uid(54_321).gid(54_321).current_dir("/"))
     };
-    limited(40, 20, 0).succeeds();
+    limited(40, 20, 0).succeeds_quietly();
     limited(10, 20, 0).fails_with(1, &["ulimit -u 46"]);
     limited(25, 20, 10).fails_with(1, &["cannot start rank", "no more processes are allowed"]);
 }

@@ -4,6 +4,10 @@
 //! `STORM_KILLS` sets how many kills are tried.
 
 mod common;
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::processes;
+use bcs_harness::runs::start;
+use bcs_harness::waiting::{await_some, until};
 use common::*;
 use std::time::Duration;
 
@@ -39,37 +43,31 @@ impl Random {
     }
 }
 
-fn children_of(pid: i32) -> Vec<i32> {
-    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    listed.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
 #[test]
 fn kill_9_at_any_moment_leaves_nothing_and_the_truth() {
     let kills: u64 = std::env::var("STORM_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
     let seed = 0x5707_4d00 + kills;
     let mut random = Random(seed);
-    let program = compiled("family", FAMILY);
+    let program = Compiled::by_cc(FAMILY);
     for round in 0..kills {
         let victim = [Victim::Storm, Victim::Launcher, Victim::Rank][(round % 3) as usize];
         let labels = if random.below(2) == 0 { "" } else { "-l" };
         let ranks = 1 + random.below(6);
-        let running = start(storm(&format!("-n {ranks} {labels}")).arg(&program.program));
-        let mark = running.mark.clone();
+        let running = start(storm(&format!("-n {ranks} {labels}")).arg(program.program()));
         let delay = Duration::from_micros(random.below(12_000));
         let context = format!("seed {seed:#x} round {round}: {victim:?} of {ranks} {labels} after {delay:?}");
         std::thread::sleep(delay);
         let storm = running.pid();
-        let launcher = || children_of(storm).first().copied();
+        let launcher = || processes::children(storm).first().copied();
         let pid = match victim {
             Victim::Storm => storm,
             Victim::Launcher => await_some("the launcher", launcher),
             Victim::Rank => await_some("a rank", || {
-                let ranks = children_of(launcher()?);
+                let ranks = processes::children(launcher()?);
                 (!ranks.is_empty()).then(|| ranks[random.below(ranks.len() as u64) as usize])
             }),
         };
-        send(pid, libc::SIGKILL);
+        processes::kill(pid);
         let ran = running.wait();
         assert_eq!(ran.code(), 137, "{context}: {ran:?}");
         let message = match victim {
@@ -86,7 +84,6 @@ fn kill_9_at_any_moment_leaves_nothing_and_the_truth() {
                 assert_eq!(ran.stderr.lines().count(), 1, "{context}: {ran:?}");
             }
         }
-        assert_nothing_left(&mark);
     }
 }
 
@@ -96,12 +93,11 @@ fn children_that_storm_had_before_are_not_its_to_end() {
     // Many times: a rank that ends while storm looks at it has children to leave, and nothing to be known by.
     for round in 0..40 {
         let running = start(std::process::Command::new("sh").arg("-c").arg(line).arg(storm_path()));
-        let mark = running.mark.clone();
-        let ran = running.wait();
+        let ran = running.wait_leaving();
         assert_eq!(ran.code(), 137, "{round}: {ran:?}");
-        let earlier: i32 = ran.stdout.trim().parse().expect("the number of the earlier child");
-        assert_eq!(processes_marked(&mark), [earlier], "{round}");
-        send(earlier, libc::SIGKILL);
-        assert_nothing_left(&mark);
+        let earlier = ran.stdout.trim().parse().expect("the number of the earlier child");
+        assert_eq!(ran.left(), [earlier], "{round}");
+        processes::kill(earlier);
+        until("nothing is left", || ran.left().is_empty());
     }
 }

@@ -1,17 +1,18 @@
 //! The manual and the completions are made from the declaration of the command line.
 
 mod common;
+use bcs_harness::runs::{Ended, run};
 use common::*;
 use std::process::Command;
 
-fn output(arguments: &[&str]) -> Ran {
+fn output(arguments: &[&str]) -> Ended {
     run(Command::new(storm_path()).args(arguments))
 }
 
 #[test]
 fn manual_page_in_the_documentation_is_the_generated_one() {
     let page = output(&["manpage"]);
-    page.succeeds();
+    page.succeeds_quietly();
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/man/storm.1");
     let kept = std::fs::read_to_string(kept).unwrap_or_default();
     assert!(kept == page.stdout, "make it anew: storm manpage > docs/man/storm.1");
@@ -47,7 +48,7 @@ fn manual_page_tells_every_option_and_exit_status() {
 fn completions_are_there_for_the_usual_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let ran = output(&["completions", shell]);
-        assert!(ran.succeeds().stdout.contains("timeout"), "{shell}");
+        assert!(ran.succeeds_quietly().stdout.contains("timeout"), "{shell}");
     }
 }
 
@@ -55,18 +56,18 @@ fn completions_are_there_for_the_usual_shells() {
 fn help_and_version_are_no_failure_and_go_to_the_output() {
     for arguments in [["run", "--help"], ["run", "-V"], ["--help", ""], ["--version", ""]] {
         let words: Vec<_> = arguments.into_iter().filter(|word| !word.is_empty()).collect();
-        assert!(!output(&words).succeeds().stdout.is_empty(), "{words:?}");
+        assert!(!output(&words).succeeds_quietly().stdout.is_empty(), "{words:?}");
     }
     let mpiexec = tempfile::tempdir().unwrap();
     let path = mpiexec.path().join("mpiexec");
     std::os::unix::fs::symlink(storm_path(), &path).unwrap();
-    assert!(run(Command::new(&path).arg("--help")).succeeds().stdout.contains("Usage: mpiexec"));
-    assert!(run(Command::new(path).arg("--version")).succeeds().stdout.starts_with("mpiexec "));
+    assert!(run(Command::new(&path).arg("--help")).succeeds_quietly().stdout.contains("Usage: mpiexec"));
+    assert!(run(Command::new(path).arg("--version")).succeeds_quietly().stdout.starts_with("mpiexec "));
 }
 
 #[test]
 fn short_help_fits_on_a_screen_and_points_to_the_long_one() {
-    let [short, long] = ["-h", "--help"].map(|help| output(&["run", help]).succeeds().stdout.clone());
+    let [short, long] = ["-h", "--help"].map(|help| output(&["run", help]).succeeds_quietly().stdout.clone());
     assert!(short.lines().count() <= 30 && short.lines().all(|line| line.chars().count() <= 100), "{short}");
     for word in ["-n ", "--host", "--ppn", "--timeout", "--help"] {
         assert!(short.contains(word), "{word}: {short}");

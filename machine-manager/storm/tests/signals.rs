@@ -1,6 +1,9 @@
 //! Signals to `storm` are signals to the job.
 
 mod common;
+use bcs_harness::processes;
+use bcs_harness::runs::{Running, run, start};
+use bcs_harness::waiting::until;
 use common::*;
 use std::time::Duration;
 
@@ -66,40 +69,36 @@ fn ranks_that_handle_the_signal_give_the_status() {
 #[test]
 fn second_interrupt_kills_ranks_that_ignore_the_first() {
     let mut running = start(&mut script("-n 3", "trap '' INT TERM; echo ready; while :; do sleep 100; done"));
-    let mark = running.mark.clone();
     await_ready(&mut running, 3);
     running.signal(libc::SIGINT);
     std::thread::sleep(Duration::from_millis(200));
     assert!(running.child.try_wait().unwrap().is_none());
     running.signal(libc::SIGINT);
     running.wait().fails_with(130, &["the job was ended by SIGINT"]);
-    assert_nothing_left(&mark);
 }
 
 #[test]
 fn stop_and_continue_reach_the_ranks() {
     let running = start(&mut storm("-n 2 sleep 1"));
     let ranks = running.await_processes("sleep", 2);
-    let launcher = parent_of(ranks[0]).unwrap();
+    let launcher = processes::parent(ranks[0]).unwrap();
     running.signal(libc::SIGTSTP);
     for pid in ranks.iter().chain([&running.pid()]) {
-        await_some("the stop", || (state_of(*pid) == 'T').then_some(()));
+        until("the stop", || processes::state(*pid) == 'T');
     }
-    assert_ne!(state_of(launcher), 'T', "the launcher is there for the end of storm");
+    assert_ne!(processes::state(launcher), 'T', "the launcher is there for the end of storm");
     running.signal(libc::SIGCONT);
-    running.wait().succeeds();
+    running.wait().succeeds_quietly();
 }
 
 #[test]
 fn stopped_job_ends_with_storm() {
     let running = start(&mut storm("-n 2 sleep 1000"));
-    let mark = running.mark.clone();
     let ranks = running.await_processes("sleep", 2);
     running.signal(libc::SIGTSTP);
-    await_some("the stop", || (state_of(ranks[1]) == 'T').then_some(()));
+    until("the stop", || processes::state(ranks[1]) == 'T');
     running.signal(libc::SIGKILL);
     assert_eq!(running.wait().code(), 137);
-    assert_nothing_left(&mark);
 }
 
 #[test]
@@ -109,14 +108,14 @@ fn ignored_signals_are_not_forwarded() {
     let running = start(&mut command);
     running.await_processes("sleep", 1);
     running.signal(libc::SIGHUP);
-    running.wait().succeeds();
+    running.wait().succeeds_quietly();
 }
 
 #[test]
 fn signal_to_the_launcher_is_a_signal_to_the_job() {
     let running = start(&mut storm("-n 2 sleep 1000"));
     let ranks = running.await_processes("sleep", 2);
-    send(parent_of(ranks[0]).unwrap(), libc::SIGTERM);
+    processes::signal(processes::parent(ranks[0]).unwrap(), libc::SIGTERM);
     running.wait().fails_with(143, &["ended by SIGTERM"]);
 }
 
@@ -125,5 +124,5 @@ fn ranks_have_the_signal_mask_and_actions_of_an_ordinary_process() {
     let show = "grep -E '^Sig(Blk|Ign)' /proc/self/status";
     let ordinary = run(std::process::Command::new("sh").args(["-c", show]));
     let ran = run(&mut script("-n 1", show));
-    assert_eq!(ran.succeeds().stdout, ordinary.stdout);
+    assert_eq!(ran.succeeds_quietly().stdout, ordinary.stdout);
 }

@@ -1,12 +1,15 @@
 //! Input reaches the ranks that read it, output arrives whole, and nobody's pipe holds up the end.
 
 mod common;
+use bcs_harness::c_programs::Compiled;
+use bcs_harness::runs::{Ended, run, start_with};
+use bcs_harness::waiting::await_some;
 use common::*;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-fn run_with_input(command: &mut Command, input: Vec<u8>) -> Ran {
+fn run_with_input(command: &mut Command, input: Vec<u8>) -> Ended {
     let mut running = start_with(command, Stdio::piped());
     let mut stdin = running.child.stdin.take().unwrap();
     let feeder = std::thread::spawn(move || {
@@ -21,7 +24,7 @@ fn run_with_input(command: &mut Command, input: Vec<u8>) -> Ran {
 #[test]
 fn rank_0_reads_the_input_and_the_others_read_nothing() {
     let ran = run_with_input(&mut script("-n 3 -l", "cat"), b"one\ntwo\n".to_vec());
-    assert_eq!(ran.succeeds().stdout, "[0] one\n[0] two\n");
+    assert_eq!(ran.succeeds_quietly().stdout, "[0] one\n[0] two\n");
 }
 
 #[test]
@@ -30,7 +33,7 @@ fn another_rank_or_none_or_all_may_read_the_input() {
     let input = || vec![b'x'; 1_000_000];
     let lines = |stdin: &str| {
         let ran = run_with_input(&mut script(&format!("-n 3 -l --stdin {stdin}"), count), input());
-        ran.succeeds().sorted_lines().join(" ")
+        ran.succeeds_quietly().sorted_lines().join(" ")
     };
     assert_eq!(lines("2"), "[0] 0 [1] 0 [2] 1000000");
     assert_eq!(lines("none"), "[0] 0 [1] 0 [2] 0");
@@ -44,14 +47,14 @@ fn all_ranks_read_a_file_whole() {
     std::fs::write(&path, vec![b'y'; 300_000]).unwrap();
     let file = std::fs::File::open(&path).unwrap();
     let ran = start_with(&mut script("-n 3 --stdin all", "echo $(cat | wc -c)"), file.into()).wait();
-    assert_eq!(ran.succeeds().stdout, "300000\n300000\n300000\n");
+    assert_eq!(ran.succeeds_quietly().stdout, "300000\n300000\n300000\n");
 }
 
 #[test]
 fn rank_that_does_not_read_its_copy_harms_nobody() {
     let some = "[ $BCS_RANK = 1 ] && exec <&-; [ $BCS_RANK = 1 ] || echo $(cat | wc -c)";
     let ran = run_with_input(&mut script("-n 3 --stdin all", some), vec![b'x'; 1_000_000]);
-    assert_eq!(ran.succeeds().stdout, "1000000\n1000000\n");
+    assert_eq!(ran.succeeds_quietly().stdout, "1000000\n1000000\n");
 }
 
 #[test]
@@ -65,8 +68,7 @@ fn writer_of_the_input_sees_that_nobody_reads() {
 
 #[test]
 fn labelled_lines_are_whole_and_complete() {
-    let program = compiled(
-        "writer",
+    let program = Compiled::by_cc(
         r#"#include <stdio.h>
            #include <stdlib.h>
            int main(void) {
@@ -79,8 +81,8 @@ fn labelled_lines_are_whole_and_complete() {
                return 0;
            }"#,
     );
-    let ran = run(storm("-n 4 -l").arg(&program.program));
-    ran.succeeds();
+    let ran = run(storm("-n 4 -l").arg(program.program()));
+    ran.succeeds_quietly();
     let mut next = [0; 4];
     for line in ran.stdout.lines() {
         let rank: usize = line[1..2].parse().unwrap();
@@ -106,7 +108,7 @@ fn labelled_errors_go_to_the_error_output() {
 #[test]
 fn megabytes_without_a_line_end_arrive_in_bounded_pieces() {
     let ran = run(&mut script("-n 2 -l", "head -c 3000000 /dev/zero | tr '\\0' x"));
-    ran.succeeds();
+    ran.succeeds_quietly();
     for rank in ["[0] ", "[1] "] {
         let lines: Vec<_> = ran.stdout.lines().filter_map(|line| line.strip_prefix(rank)).collect();
         assert_eq!(lines.iter().map(|line| line.len()).sum::<usize>(), 3_000_000);
@@ -133,12 +135,9 @@ fn slow_reader_loses_nothing() {
 
 #[test]
 fn grandchild_that_keeps_the_pipe_does_not_hold_up_the_end() {
-    let running = start(&mut script("-n 2 -l", "sleep 1000 & echo started"));
-    let mark = running.mark.clone();
-    let ran = running.wait();
-    assert_eq!(ran.succeeds().sorted_lines(), ["[0] started", "[1] started"]);
+    let ran = run(&mut script("-n 2 -l", "sleep 1000 & echo started"));
+    assert_eq!(ran.succeeds_quietly().sorted_lines(), ["[0] started", "[1] started"]);
     assert!(ran.took < Duration::from_secs(20), "{ran:?}");
-    assert_nothing_left(&mark);
 }
 
 #[test]

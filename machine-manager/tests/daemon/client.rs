@@ -2,12 +2,12 @@
 
 use super::cluster::{BOUND, Cluster};
 use bcs_core::JobId;
+use bcs_harness::waiting::until;
 use bcs_protocol::storm::{ALPN, HostSlots, NodeRow, NodeState, Reply, Request, Submission, Wish};
 use bcs_stream as stream;
 use bcs_stream::{Receiver, SecureEnds};
 use program_launcher::launch::Surroundings;
 use program_launcher::{Application, Job, Verdict};
-use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
@@ -117,15 +117,7 @@ pub fn wait_until_up(cluster: &Cluster, hosts: &[&str]) {
 }
 
 pub fn wait_until(cluster: &Cluster, what: &str, done: impl Fn(&[NodeRow]) -> bool) {
-    let until = Instant::now() + BOUND;
-    loop {
-        let rows = nodes(cluster);
-        if done(&rows) {
-            return;
-        }
-        assert!(Instant::now() < until, "not in a minute: {what}; {rows:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until(what, || done(&nodes(cluster)));
 }
 
 /// A job whose ranks run a script of the shell, as `storm` would submit it.

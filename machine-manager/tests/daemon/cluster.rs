@@ -1,12 +1,15 @@
 //! A cluster in a directory of its own: keys, a configuration, and a machine manager that ends with it.
 
 use bcs_credentials::{Authority, Credential};
+use bcs_harness::waiting::{await_some, until};
+use bcs_harness::{built, processes};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Nothing in these tests may take longer.
@@ -74,7 +77,7 @@ impl Cluster {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("machine-manager"));
+        let mut command = Command::new(built::program("machine-manager"));
         command.arg("--config").arg(self.directory.path().join("cluster.toml"));
         command.args(["--log", "debug"]).stdin(Stdio::null());
         command
@@ -84,11 +87,7 @@ impl Cluster {
     pub fn start_manager(&mut self) {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log_path()).unwrap();
         self.manager = Some(self.command().stderr(log).spawn().unwrap());
-        let until = Instant::now() + BOUND;
-        while std::os::unix::net::UnixStream::connect(self.socket()).is_err() {
-            assert!(Instant::now() < until, "the manager is not ready: {}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("the manager is ready", || UnixStream::connect(self.socket()).is_ok());
     }
 
     fn log_path(&self) -> PathBuf {
@@ -104,26 +103,15 @@ impl Cluster {
     }
 
     pub fn signal(&self, signal: i32) {
-        let pid = self.manager.as_ref().unwrap().id() as i32;
-        // SAFETY: a signal to a child that has not been waited for.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        processes::signal(self.manager.as_ref().unwrap().id(), signal);
     }
 
     /// Waits for the end of the manager, and answers with its exit code.
     pub fn wait(&mut self) -> Option<i32> {
-        let mut manager = self.manager.take().unwrap();
-        let until = Instant::now() + BOUND;
-        loop {
-            if let Some(status) = manager.try_wait().unwrap() {
-                return status.code();
-            }
-            if Instant::now() > until {
-                let _ = manager.kill();
-                let _ = manager.wait();
-                panic!("the manager does not end: {}", self.log());
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let manager = self.manager.as_mut().unwrap();
+        let status = await_some("the manager's end", || manager.try_wait().unwrap());
+        self.manager = None;
+        status.code()
     }
 }
 

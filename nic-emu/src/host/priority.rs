@@ -138,7 +138,7 @@ mod tests {
             Some(looks.map(AtomicU32::into_inner))
         };
         let Some([nic, daemon]) = thread::spawn(run).join().unwrap() else {
-            bcs_skip::skip("real-time priorities are not allowed here");
+            bcs_harness::skip("real-time priorities are not allowed here");
             return;
         };
         assert!(
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(lowered, before);
         assert_eq!(before.0, libc::SCHED_OTHER);
         if !is_raised || !is_favoured {
-            bcs_skip::skip("priorities are not allowed here");
+            bcs_harness::skip("priorities are not allowed here");
             return;
         }
         assert_eq!((raised.0, favoured), (libc::SCHED_RR, (libc::SCHED_OTHER, -20)));

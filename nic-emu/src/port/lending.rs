@@ -1,8 +1,5 @@
-//! Waiting: a rank lends its core to the NIC until what it waits for is complete (design §4).
-//!
-//! Polls first, then yields, then sleeps; see [`crate::host::waiting`]. Who may sleep asks
-//! [`Port::should_sleep`]; if so it announces that it sleeps, does one more step of its wait and looks once
-//! more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
+//! Lending: a rank that waits lends its core to the NIC (design §4). Here are the steps of a wait; their loop
+//! is in [`super::waits`].
 
 use super::error::PortError;
 use super::rank_port::Port;
@@ -85,62 +82,15 @@ impl Port {
         waiting::wake_nic_thread(&self.memory, self.wake_pipe.as_ref().map(|pipe| pipe.as_fd()));
     }
 
-    /// Waits until `ready` answers something, lending the core meanwhile. `what` is what a hang report says
-    /// of this wait.
-    #[inline]
-    pub fn wait<T>(
-        &mut self,
-        what: &WaitingFor,
-        ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
-    ) -> Result<T, PortError> {
-        self.wait_for(None, what, ready)
-    }
-
-    /// Waits as [`Self::wait`]; for this request, if that is given, which `ready` takes: between looks at
-    /// everything else it is looked at alone.
-    #[inline]
-    pub fn wait_for<T>(
-        &mut self,
-        request: Option<RequestId>,
-        what: &WaitingFor,
-        mut ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
-    ) -> Result<T, PortError> {
-        if let Some(done) = ready(self)? {
-            return Ok(done);
-        }
-        // Waits may lie in each other: a step of one may have to post.
-        let before = self.status().activity();
-        let mut waiting = self.begin_wait(request);
-        let result = loop {
-            match self.wait_step(&mut waiting, |_| *what) {
-                Ok(Stepped::Something) => {}
-                Ok(Stepped::Nothing) => {
-                    if waiting.pause() == Pause::MaySleep {
-                        break self.wait_long(waiting, what, ready);
-                    }
-                }
-                Err(error) => break Err(error),
-            }
-            match ready(self) {
-                Ok(Some(done)) => break Ok(done),
-                Ok(None) => {}
-                Err(error) => break Err(error),
-            }
-        };
-        self.end_wait();
-        self.set_activity(before);
-        result
-    }
-
-    /// Begins a wait that the caller drives itself, because it must let go of its lock between two looks:
-    /// [`Port::wait_step`], then, after [`Stepped::Nothing`], [`Waiting::pause`] without the lock, and so on
-    /// until what it waits for has come; then [`Port::end_wait`]. Where threads wait at the same time, the
-    /// first begins and the last ends. `request` is what is waited for, if that is one request (then a step
-    /// ends as soon as that is no more pending), or [`SOME_REQUESTS`]. None is for what nobody wakes a rank
-    /// for.
+    /// Begins a wait, which the loop of [`Waits`] drives: [`Port::wait_step`], then, after
+    /// [`Stepped::Nothing`], [`Waiting::pause`], and so on until what it waits for has come; then
+    /// [`Port::end_wait`]. Where waits lie in each other, or threads wait at the same time, the first begins
+    /// and the last ends. `request` is what is waited for, if that is one request (then a step ends as soon as
+    /// that is no more pending), or [`SOME_REQUESTS`]. None is for what nobody wakes a rank for.
     #[inline]
     pub fn begin_wait(&mut self, request: Option<RequestId>) -> Waiting {
         self.set_activity(Activity::Polling);
+        self.waiters += 1;
         self.has_run = None;
         Waiting {
             policy: self.waiting,
@@ -152,53 +102,6 @@ impl Port {
             trusting: 0,
             looks: 0,
         }
-    }
-
-    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for
-    /// it in memory.
-    #[cold]
-    #[inline(never)]
-    fn wait_long<T>(
-        &mut self,
-        mut waiting: Waiting,
-        what: &WaitingFor,
-        mut ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
-    ) -> Result<T, PortError> {
-        let mut pause = Pause::MaySleep;
-        loop {
-            if pause == Pause::MaySleep
-                && let Some(done) = self.rest(&mut waiting, what, &mut ready)?
-            {
-                return Ok(done);
-            }
-            if let Some(done) = ready(self)? {
-                return Ok(done);
-            }
-            pause = match self.wait_step(&mut waiting, |_| *what)? {
-                Stepped::Something => Pause::LookAgain,
-                Stepped::Nothing => waiting.pause(),
-            };
-        }
-    }
-
-    /// A wait that may sleep: gives the core away for a while, unless what it waits for has come.
-    fn rest<T>(
-        &mut self,
-        waiting: &mut Waiting,
-        what: &WaitingFor,
-        ready: &mut impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
-    ) -> Result<Option<T>, PortError> {
-        if !self.should_sleep(waiting) {
-            rustix::thread::sched_yield();
-            return Ok(None);
-        }
-        let asleep = self.announce_sleep(waiting, true);
-        let stepped = self.wait_step(waiting, |_| *what)?;
-        let done = ready(self)?;
-        if done.is_none() && stepped == Stepped::Nothing && self.may_stay_asleep() {
-            asleep.sleep(LONGEST_SLEEP);
-        }
-        Ok(done)
     }
 
     /// One step of a wait: progress, and what others are told of it.
@@ -328,9 +231,13 @@ impl Port {
         }
     }
 
-    /// Ends a wait that was driven by the caller.
+    /// Ends a wait.
     #[inline]
     pub fn end_wait(&mut self) {
+        self.waiters -= 1;
+        if self.waiters > 0 {
+            return;
+        }
         self.set_activity(Activity::Computing);
         match self.has_run {
             Some(true) => self.served = 0,
@@ -408,7 +315,7 @@ impl Port {
     }
 }
 
-/// A wait that its caller drives; see [`Port::begin_wait`]. It counts polls and yields.
+/// A wait: it counts polls and yields.
 pub struct Waiting {
     policy: WaitPolicy,
     polls: u32,

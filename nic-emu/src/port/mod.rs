@@ -12,7 +12,7 @@
 //! | `claiming`, `holding` | messages that a rank takes out of rings of others itself; receives that it holds for that |
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
-//! | `lending`, `ahead`, `meeting` | how a rank waits and lends its core; how it waits for a collective |
+//! | `waits`, `lending`, `ahead`, `meeting` | how a rank waits, and lends its core; how it waits for a collective |
 //! | `moving`, `own_transfer` | transfers that this rank is an end of |
 //! | `laning`, `lane_pace`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
 //! | `breaking` | broken communicators, as a rank sees them |
@@ -39,14 +39,16 @@ mod own_transfer;
 mod posting;
 mod rank_port;
 mod room;
+mod waits;
 mod wiring;
 
 pub use crate::host::clock::now_ns;
 pub use completing::{Outcome, Received, Release};
 pub use error::PortError;
 pub use laning::Giving;
-pub use lending::{LONGEST_SLEEP, SOME_REQUESTS, Stepped, Waiting};
+pub use lending::{LONGEST_SLEEP, SOME_REQUESTS, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
 pub use rank_port::Port;
+pub use waits::Waits;
 pub use wiring::{Put, Take};

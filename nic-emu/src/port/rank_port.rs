@@ -71,6 +71,8 @@ pub struct Port {
     pub(super) stores: Stores,
     pub(super) channel: channel::Policy,
     pub(super) waiting: WaitPolicy,
+    /// Waits that are under way: of threads, or one in another.
+    pub(super) waiters: u32,
     /// Whether this rank has run a slice in the wait that is under way, or the last one; none where it has not
     /// looked for one to run.
     pub(super) has_run: Option<bool>,
@@ -142,6 +144,7 @@ impl Port {
             stores: Stores::default(),
             channel: channel::Policy::for_node(&memory),
             waiting: WaitPolicy::for_node(&memory),
+            waiters: 0,
             has_run: None,
             served: 0,
             pacing: Pacing::of(&memory),

@@ -260,7 +260,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let groups = match Groups::find() {
             Ok(groups) => groups,
-            Err(reason) => return bcs_skip::skip(reason),
+            Err(reason) => return bcs_harness::skip(reason),
         };
         let group = groups.make(2).unwrap();
         let path = group.path.clone();

@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn launcher_of_another_user_has_its_ids_and_groups_and_may_open_its_output_by_name() {
         if !rustix::process::geteuid().is_root() {
-            bcs_skip::skip("only root can become somebody else");
+            bcs_harness::skip("only root can become somebody else");
             return;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -485,7 +485,7 @@ mod tests {
     fn keys_of_the_node_managers_session_are_no_user_s() {
         const NAME: &std::ffi::CStr = c"bcs-test-key-of-another-session";
         if !rustix::process::geteuid().is_root() || !Path::new("/proc/keys").exists() {
-            bcs_skip::skip("only root can become somebody else, or there are no keys here");
+            bcs_harness::skip("only root can become somebody else, or there are no keys here");
             return;
         }
         // SAFETY: the strings live through the calls, which store nothing in our memory. The session is this
@@ -502,7 +502,7 @@ mod tests {
                 ) > 0
         };
         if !made {
-            bcs_skip::skip(format_args!("keys are refused here: {}", io::Error::last_os_error()));
+            bcs_harness::skip(format_args!("keys are refused here: {}", io::Error::last_os_error()));
             return;
         }
         let seen = |identity: Option<&Identity>| {

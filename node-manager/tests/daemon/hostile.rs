@@ -1,8 +1,10 @@
 //! What a user without rights can do to the node manager, and to other users' jobs, with processes of their
 //! own.
 
-use crate::played::{Cluster, Lease, NOBODY, Occupied, below, frame, is_root, order, play, runs, until};
+use crate::played::{Cluster, Lease, NOBODY, Occupied, frame, is_root, order, play, until};
 use bcs_core::JobId;
+use bcs_harness::built;
+use bcs_harness::processes::{self, below, runs};
 use bcs_protocol::node::{FromNode, ToNode, User};
 use program_launcher::Verdict;
 use program_launcher::control::Notice;
@@ -10,12 +12,6 @@ use program_launcher::verdict::Exit;
 use rustix::process::geteuid;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// The program of `examples/nest.rs`.
-fn nest() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_node-manager")).with_file_name("examples").join("nest")
-}
 
 #[test]
 fn launcher_that_is_stopped_before_it_is_executed_holds_up_its_own_job_alone() {
@@ -38,9 +34,7 @@ fn launcher_that_is_stopped_before_it_is_executed_holds_up_its_own_job_alone() {
         let mut child = 0;
         until("the launcher is being executed", || {
             // Until then it is called like who has made it.
-            let is_it = |pid: &u32| {
-                fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "node-manager\n")
-            };
+            let is_it = |pid: &u32| processes::name(*pid) == "node-manager";
             if !lease.is_wanted() {
                 return false;
             }
@@ -49,16 +43,12 @@ fn launcher_that_is_stopped_before_it_is_executed_holds_up_its_own_job_alone() {
         })
         .await;
         // As its user could, whose process it is by then.
-        // SAFETY: kill touches no memory.
-        assert_eq!(unsafe { libc::kill(child as i32, libc::SIGSTOP) }, 0);
+        processes::signal(child, libc::SIGSTOP);
         // Until then it is a copy of the node manager, keys and all, and for root alone to look into,
         // whatever fs.suid_dumpable is.
         assert_eq!(fs::metadata(format!("/proc/{child}/mem")).unwrap().uid(), geteuid().as_raw());
         // A lease that is given back before would let it go on until it is executed.
-        until("it is stopped", || {
-            fs::read_to_string(format!("/proc/{child}/stat")).is_ok_and(|stat| stat.contains(") T "))
-        })
-        .await;
+        until("it is stopped", || processes::state(child) == 'T').await;
         drop(lease);
         for _ in 0..3 {
             manager.send(ToNode::Input { job: JobId(1), bytes: b"still here\n".to_vec() }).await;
@@ -84,19 +74,18 @@ fn processes_that_are_nested_deeper_than_can_be_looked_for_end_with_their_job() 
         let cluster = Cluster::new().await;
         let (daemon, mut manager) = cluster.joined().await;
         if daemon.log().contains("no control group") {
-            bcs_skip::skip(daemon.log());
+            bcs_harness::skip(daemon.log());
             return;
         }
-        let mut order = order(1, &format!("setsid {} 3000 15 & exec sleep 1000", nest().display()));
+        let mut order =
+            order(1, &format!("setsid {} 3000 15 & exec sleep 1000", built::program("nest").display()));
         if is_root() {
             order.user = User { uid: NOBODY, gid: NOBODY };
         }
         manager.run(order).await;
         manager.output(1, false, 6).await;
-        let daemon = daemon.pid() as u32;
-        let launcher = below(daemon)[0];
-        // SAFETY: kill touches no memory.
-        unsafe { libc::kill(launcher as i32, libc::SIGKILL) };
+        let daemon = daemon.pid();
+        processes::kill(below(daemon)[0]);
         let verdict = manager.verdict(1).await;
         assert!(matches!(verdict, Verdict::LauncherLost { exit: Exit::Signal { .. }, .. }), "{verdict:?}");
         assert_eq!(below(daemon).len(), 0, "processes are left when their job is said to be over");
@@ -164,14 +153,14 @@ fn launcher_that_says_much_takes_little_memory_of_the_managers() {
 #[test]
 fn job_of_a_protected_node_manager_is_not_protected_when_memory_runs_out() {
     if !is_root() {
-        bcs_skip::skip("only root may protect a process");
+        bcs_harness::skip("only root may protect a process");
         return;
     }
     play(|| async {
         let cluster = Cluster::new().await;
         let daemon = cluster.start_with(|command| command);
         if fs::write(format!("/proc/{}/oom_score_adj", daemon.pid()), "-900").is_err() {
-            bcs_skip::skip("only a process with CAP_SYS_RESOURCE may protect one");
+            bcs_harness::skip("only a process with CAP_SYS_RESOURCE may protect one");
             return;
         }
         let mut manager = cluster.welcome().await;

@@ -8,10 +8,11 @@ mod played;
 use bcs_core::PortRange;
 use bcs_core::{JobId, NodeId, Placement};
 use bcs_fabric::{Comparison, Condition};
+use bcs_harness::processes::{self, below, runs};
 use bcs_protocol::commit;
 use bcs_protocol::node::{FromNode, INPUT_CREDIT, OUTPUT_CREDIT, ToNode, User};
 use nic_emu::priority::{self, Level};
-use played::{Cluster, NOBODY, below, changed, is_in_range, is_root, order, play, runs, until};
+use played::{Cluster, NOBODY, changed, is_in_range, is_root, order, play, until};
 use program_launcher::control::{Command, Notice};
 use program_launcher::launch::{JobNetwork, Member};
 use program_launcher::verdict::Exit;
@@ -101,7 +102,7 @@ fn output_of_a_job_that_has_ended_is_not_lost() {
         manager.run(order(1, &format!("head -c {bytes} /dev/zero"))).await;
         manager.notice(1, |notice| matches!(notice, Notice::RanksGone(_)).then_some(())).await;
         manager.tell(1, Command::Finish).await;
-        until("launcher and rank are gone", || below(daemon.pid() as u32).is_empty()).await;
+        until("launcher and rank are gone", || below(daemon.pid()).is_empty()).await;
         assert!(manager.output(1, false, bytes).await == vec![0; bytes]);
         assert_eq!(manager.verdict(1).await, Verdict::Success);
     });
@@ -189,7 +190,7 @@ fn launcher_that_is_killed_is_reported_and_leaves_no_process() {
             "setsid env -i /bin/sh -c 'while :; do sleep 0.05; done' & sleep 1000 & echo ready; wait";
         manager.run(order(1, script)).await;
         assert_eq!(manager.output(1, false, 6).await, b"ready\n");
-        let daemon_pid = daemon.pid() as u32;
+        let daemon_pid = daemon.pid();
         let mut all = vec![];
         until("all processes of the job run", || {
             all = below(daemon_pid);
@@ -197,8 +198,7 @@ fn launcher_that_is_killed_is_reported_and_leaves_no_process() {
         })
         .await;
         let launcher = all[0];
-        // SAFETY: kill touches no memory.
-        unsafe { libc::kill(launcher as i32, libc::SIGKILL) };
+        processes::kill(launcher);
         let verdict = manager.verdict(1).await;
         let exit = Exit::Signal { signal: libc::SIGKILL, core_dumped: false };
         assert_eq!(verdict, Verdict::LauncherLost { pid: launcher as i32, host: "n1".into(), exit });
@@ -216,11 +216,11 @@ fn jobs_end_when_the_manager_is_lost_and_the_node_joins_again() {
         let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done";
         manager.run(order(1, script)).await;
         manager.output(1, false, 6).await;
-        let of_job = below(daemon.pid() as u32);
+        let of_job = below(daemon.pid());
         assert!(of_job.len() >= 2);
         drop(manager);
         let mut manager = cluster.welcome().await;
-        assert_eq!(below(daemon.pid() as u32), [] as [u32; 0]);
+        assert_eq!(below(daemon.pid()), [] as [u32; 0]);
         assert!(of_job.iter().all(|pid| !runs(*pid)));
         manager.make_view(7).await;
         manager.run(order(1, "exit 0")).await;
@@ -364,8 +364,8 @@ fn sigterm_ends_the_jobs_says_goodbye_and_leaves_nothing() {
         let (mut daemon, mut manager) = cluster.joined().await;
         manager.run(order(1, "echo ready; sleep 1000")).await;
         manager.output(1, false, 6).await;
-        let of_job = below(daemon.pid() as u32);
-        daemon.signal(libc::SIGTERM);
+        let of_job = below(daemon.pid());
+        processes::signal(daemon.pid(), libc::SIGTERM);
         let failed = manager
             .notice(1, |notice| match notice {
                 Notice::Failed(verdict) => Some(verdict.clone()),
@@ -382,7 +382,7 @@ fn sigterm_ends_the_jobs_says_goodbye_and_leaves_nothing() {
 }
 
 /// The policies of a daemon's threads with that name.
-fn policies(daemon: i32, thread: &str) -> Vec<i32> {
+fn policies(daemon: u32, thread: &str) -> Vec<i32> {
     let tasks = fs::read_dir(format!("/proc/{daemon}/task")).unwrap().flatten();
     let named = tasks.filter(|task| {
         fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim_end() == thread)
@@ -413,7 +413,7 @@ fn sigterm_ends_a_daemon_that_has_no_manager() {
         let mut daemon = cluster.start();
         drop(cluster.listener);
         daemon.logs("tries again").await;
-        daemon.signal(libc::SIGTERM);
+        processes::signal(daemon.pid(), libc::SIGTERM);
         assert!(daemon.ended().await.success(), "{}", daemon.log());
         assert!(daemon.log().matches("tries again").count() < 9);
     });
@@ -428,7 +428,7 @@ fn killed_daemon_takes_its_jobs_with_it() {
             .run(order(1, "trap '' TERM; (setsid sleep 1000 &) ; echo ready; while :; do sleep 0.05; done"))
             .await;
         manager.output(1, false, 6).await;
-        let of_job = below(daemon.pid() as u32);
+        let of_job = below(daemon.pid());
         assert!(of_job.len() >= 3, "{of_job:?}");
         drop(daemon);
         until("no process of the job is left", || of_job.iter().all(|pid| !runs(*pid))).await;
@@ -506,7 +506,7 @@ fn launcher_that_talks_nonsense_ends_its_own_job_alone() {
         assert_eq!(manager.output(1, false, 11).await, b"still here\n");
         manager.send(ToNode::Input { job: JobId(1), bytes: vec![] }).await;
         assert_eq!(manager.finished(1).await, Verdict::Success);
-        assert_eq!(below(daemon.pid() as u32), [] as [u32; 0]);
+        assert_eq!(below(daemon.pid()), [] as [u32; 0]);
     });
 }
 
@@ -538,7 +538,7 @@ fn job_of_a_user_that_the_node_does_not_know_is_refused() {
 #[test]
 fn daemon_that_is_not_root_runs_jobs_of_its_own_user_alone() {
     if !is_root() {
-        bcs_skip::skip("only root can start the daemon as somebody else");
+        bcs_harness::skip("only root can start the daemon as somebody else");
         return;
     }
     play(|| async {

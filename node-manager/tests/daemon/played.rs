@@ -6,6 +6,7 @@ use bcs_core::wire;
 use bcs_core::{EventTable, JobId, NodeId, NodeSet, SparseMemory};
 use bcs_credentials::{Authority, Credential};
 use bcs_fabric::{Assignment, Comparison, Condition, Fabric};
+use bcs_harness::built;
 use bcs_protocol::commit;
 use bcs_protocol::node::{ALPN, CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
 use bcs_quic::{NetworkId, QuicFabric, QuicOptions, QuicPort};
@@ -77,12 +78,8 @@ impl Cluster {
         fs::create_dir(path("keys")).unwrap();
         fs::create_dir(path("bin")).unwrap();
         for name in ["node-manager", "program-launcher"] {
-            let built = Path::new(env!("CARGO_BIN_EXE_node-manager")).with_file_name(name);
-            let copy = path("bin").join(name);
-            let linked = fs::hard_link(&built, &copy).or_else(|_| fs::copy(&built, &copy).map(drop));
-            linked.unwrap_or_else(|error| {
-                panic!("{}: {error}; 'cargo build --workspace' makes it", built.display())
-            });
+            let (built, copy) = (built::program(name), path("bin").join(name));
+            fs::hard_link(&built, &copy).or_else(|_| fs::copy(&built, &copy).map(drop)).unwrap();
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -185,13 +182,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    pub fn pid(&self) -> i32 {
-        self.child.id() as i32
-    }
-
-    pub fn signal(&self, signal: i32) {
-        // SAFETY: kill touches no memory; the child was not waited for.
-        assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn log(&self) -> String {
@@ -512,19 +504,4 @@ pub fn changed(order: LaunchOrder, change: impl FnOnce(&mut CommonPart)) -> Laun
     let mut common = wire::decode(&order.common).unwrap();
     change(&mut common);
     LaunchOrder { common: LaunchOrder::encode(&common).unwrap(), ..order }
-}
-
-/// Whether a process is there and has not ended.
-pub fn runs(pid: u32) -> bool {
-    let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
-    status.is_ok_and(|status| {
-        !matches!(status.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]), Some(b'Z' | b'X'))
-    })
-}
-
-/// The processes below one, by parentage.
-pub fn below(pid: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children: Vec<u32> = children.split_ascii_whitespace().map(|pid| pid.parse().unwrap()).collect();
-    children.iter().copied().chain(children.iter().flat_map(|child| below(*child))).collect()
 }

@@ -42,7 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--mpich", type=Path, default=Path(os.environ.get("BCS_MPICH_PREFIX", ROOT / "target/peers/mpich")))
     parser.add_argument("--prefix", type=Path, default=Path(os.environ.get("BCS_PREFIX", ROOT / "target/stage")))
     parser.add_argument(
-        "--launch", type=Path, default=ROOT / "target/debug/examples/launch", help="the launcher of several nodes in one process"
+        "--launch", type=Path, default=ROOT / "target/debug/launch", help="the launcher of several nodes in one process"
     )
     return parser.parse_args()
 

@@ -34,7 +34,7 @@ impl Material {
     /// What cannot be read or understood.
     pub fn read(tables: &Tables, root: &Path) -> Result<Self, String> {
         let edge = texts(&root.join("bcs-mpi/abi/src"), "rs")?;
-        let programs = texts(&root.join("tests/mpi"), "c")?;
+        let programs = texts(&root.join("tests/programs/mpi"), "c")?;
         let read = |list: &str| read_text(&root.join(list));
         Ok(Self {
             done: unsupported::defined(tables, edge.iter().map(String::as_str)),
@@ -142,10 +142,10 @@ Made by `cargo run -p mpi-abi-table`; a test compares.
 Counted are the functions of the standard ABI, those for large counts (`_c`) as functions of their own. All are
 exported, with their twins `PMPI_`, so that every program loads. *Done* is what has code of its own; *missing* answers
 `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its object, and what belongs to the tool interface answers
-that there is no such variable. *Tests* is how many of those done are called by the programs in `tests/mpi`, which check
-results. Besides, every function that is done is called as it should be, and with each wrong argument in turn, by a
-program made from a table (`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and why); and a test
-looks at the export of them all.
+that there is no such variable. *Tests* is how many of those done are called by the programs in `tests/programs/mpi`,
+which check results. Besides, every function that is done is called as it should be, and with each wrong argument in
+turn, by a program made from a table (`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and
+why); and a test looks at the export of them all.
 
 The datatypes of a message and of its receive are compared where the user asks for it (`storm run --check-types`,
 [decisions.md](decisions.md)). Those of collective calls are compared always, as far as 16 bits of them tell (8 bits

@@ -36,17 +36,18 @@ fn failure_on_one_node_ends_the_others() {
 
 #[test]
 fn abort_on_one_node_ends_ranks_that_wait_on_another() {
-    let mut job = launch(&job(vec![application(2, node_rank(), &["abort", "9", "no mesh"])], &[0, 1]));
+    let mut job = launch(&job(vec![nic_ranks(2, &["abort", "9", "no mesh"])], &[0, 1]));
     job.start();
-    let Verdict::Aborted { rank, code, message } = job.nodes[0].failed() else { panic!("another verdict") };
-    assert_eq!((rank.host.as_str(), code, message.as_str()), ("n0", 9, "no mesh"));
-    job.nodes[0].ranks_gone();
-    end(&mut job, 0);
+    let verdict = job.nodes[1].failed();
+    let Verdict::Aborted { rank, code, message } = verdict else { panic!("{verdict:?}") };
+    assert_eq!((rank.host.as_str(), code, message.as_str()), ("n1", 9, "no mesh"));
+    job.nodes[1].ranks_gone();
+    end(&mut job, 1);
 }
 
 #[test]
 fn rank_that_leaves_without_finalize_fails_though_it_is_the_last_of_its_node() {
-    let mut job = launch(&job(vec![application(2, node_rank(), &["leave"])], &[0, 1]));
+    let mut job = launch(&job(vec![nic_ranks(2, &["leave"])], &[0, 1]));
     job.start();
     let verdict = job.nodes[0].failed();
     assert!(matches!(&verdict, Verdict::NotFinalized(rank) if rank.host == "n0"), "{verdict:?}");

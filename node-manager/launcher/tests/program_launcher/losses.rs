@@ -1,11 +1,12 @@
 //! A node of the job is lost: the others say so, wait for the reason, and end by themselves when none comes.
 
 use crate::managers::*;
+use bcs_harness::processes;
 use program_launcher::control::Command;
 use program_launcher::verdict::Verdict;
 
 fn three_nodes() -> Launched {
-    let mut job = launch(&job(vec![application(3, node_rank(), &["block"])], &[0, 1, 2]));
+    let mut job = launch(&job(vec![nic_ranks(3, &["block"])], &[0, 1, 2]));
     job.start();
     job
 }
@@ -13,7 +14,7 @@ fn three_nodes() -> Launched {
 #[test]
 fn killed_launcher_is_unreachable_for_the_others_which_end_when_they_are_told() {
     let mut job = three_nodes();
-    kill(job.nodes[2].pid());
+    processes::kill(job.nodes[2].pid());
     for node in &mut job.nodes[..2] {
         assert_eq!(node.unreachable().0, 2);
         node.tell(Command::End);
@@ -30,7 +31,7 @@ fn killed_launcher_is_unreachable_for_the_others_which_end_when_they_are_told() 
 #[test]
 fn lost_node_ends_the_ranks_of_the_others_though_nobody_tells_them_to() {
     let mut job = three_nodes();
-    kill(job.nodes[0].pid());
+    processes::kill(job.nodes[0].pid());
     for (number, node) in job.nodes.iter_mut().enumerate().skip(1) {
         assert_eq!(node.unreachable().0, 0);
         let verdict = node.failed();
@@ -49,7 +50,7 @@ fn lost_node_ends_the_ranks_of_the_others_though_nobody_tells_them_to() {
 fn node_that_is_lost_before_the_ranks_start_is_named() {
     let mut job = launch(&job(vec![script(2, "true")], &[0, 1]));
     job.prepare();
-    kill(job.nodes[1].pid());
+    processes::kill(job.nodes[1].pid());
     assert_eq!(job.nodes[0].unreachable().0, 1);
     let Verdict::NotStarted { message, .. } = job.nodes[0].over() else { panic!("another verdict") };
     assert!(message.contains("on n0: cannot reach n1"), "{message}");

@@ -6,6 +6,4 @@ mod endings;
 mod losses;
 mod managers;
 mod refusals;
-#[path = "../../../../tests/refuse_attach.rs"]
-mod refuse_attach;
 mod running;

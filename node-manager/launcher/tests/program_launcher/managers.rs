@@ -4,12 +4,15 @@
 use bcs_core::PortRange;
 use bcs_core::{JobId, Placement};
 use bcs_credentials as credentials;
+use bcs_harness::runs::read_all;
+use bcs_harness::waiting::{BOUND, await_some, until};
+use bcs_harness::{built, processes};
 use program_launcher::control::{self, Channel, Command, Notice, Received};
 use program_launcher::job::{Application, Job};
 use program_launcher::launch::{JobNetwork, Launch, Member, Surroundings};
 use program_launcher::verdict::Verdict;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -18,21 +21,13 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{fs, io, process};
-
-/// No wait of a test may take longer.
-pub const BOUND: Duration = Duration::from_secs(60);
+use std::{io, process};
 
 pub const LAUNCHER: &str = env!("CARGO_BIN_EXE_program-launcher");
 
-/// The program of `examples/node_rank.rs`.
-pub fn node_rank() -> PathBuf {
-    let program = PathBuf::from(LAUNCHER).with_file_name("examples").join("node_rank");
-    assert!(
-        program.exists(),
-        "cargo builds it with all tests of the package, or: cargo build --example node_rank"
-    );
-    program
+/// Ranks that use their NIC, as these words say.
+pub fn nic_ranks(ranks: u32, words: &[&str]) -> Application {
+    application(ranks, built::program("nic_rank"), words)
 }
 
 /// Ranks that run a program with these arguments.
@@ -217,8 +212,8 @@ impl Node {
         await_some("a launcher's end", || self.child.try_wait().unwrap())
     }
 
-    pub fn pid(&self) -> i32 {
-        self.child.id() as i32
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// What the ranks have written to their standard output, once nobody can write any more.
@@ -329,47 +324,8 @@ impl Launched {
     /// Fails if a process of the job is left. Processes that were killed need a moment to go.
     #[track_caller]
     pub fn assert_nothing_left(&self) {
-        let entry = format!("BCS_JOB={}", self.run);
-        await_some("the end of all ranks", || processes_with(&entry).is_empty().then_some(()));
+        until("the end of all ranks", || processes::started_with("BCS_JOB", &self.run).is_empty());
     }
-}
-
-/// The processes that were started with an entry in their environment.
-fn processes_with(entry: &str) -> Vec<i32> {
-    let pids = fs::read_dir("/proc").unwrap().flatten();
-    pids.filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
-                environment.split(|byte| *byte == 0).any(|present| present == entry.as_bytes())
-            })
-        })
-        .collect()
-}
-
-/// Waits for something that must come to be.
-#[track_caller]
-pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < BOUND, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-pub fn kill(pid: i32) {
-    // SAFETY: kill touches no memory.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-}
-
-fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).unwrap();
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
 }
 
 /// A descriptor that the launcher of a test inherits.

@@ -1,8 +1,10 @@
 //! Jobs that go well: what their ranks have around them, and who is told what.
 
 use crate::managers::*;
-use crate::refuse_attach::refuse_attach;
 use bcs_core::{Rank, SliceLength};
+use bcs_harness::processes::children;
+use bcs_harness::refuse_attach;
+use bcs_harness::waiting::{await_some, until};
 use mds::EmdsConfig;
 use mds::config::Selection;
 use mds_trace::Trace;
@@ -32,7 +34,7 @@ fn a_job_on_one_node_runs_as_its_user_would() {
 fn ranks_of_three_nodes_find_each_other() {
     let rounds = 20;
     for slice in [SliceLength::Elastic, SliceLength::Fixed(Duration::from_millis(1))] {
-        let program = application(4, node_rank(), &["ring", &rounds.to_string()]);
+        let program = nic_ranks(4, &["ring", &rounds.to_string()]);
         let mut description = job(vec![program], &[0, 1, 2, 1]);
         description.nic.slice = slice;
         let mut job = launch(&description);
@@ -47,7 +49,7 @@ fn ranks_of_three_nodes_find_each_other() {
 fn all_nodes_say_in_the_same_words_that_the_system_refuses_cross_memory_attach() {
     let remarks = thread::spawn(|| {
         refuse_attach().unwrap();
-        let mut job = launch(&job(vec![application(3, node_rank(), &["ring", "3"])], &[0, 1, 2]));
+        let mut job = launch(&job(vec![nic_ranks(3, &["ring", "3"])], &[0, 1, 2]));
         job.start();
         job.succeed();
         job.nodes.iter().flat_map(|node| node.remarks.clone()).collect::<Vec<_>>()
@@ -60,7 +62,7 @@ fn all_nodes_say_in_the_same_words_that_the_system_refuses_cross_memory_attach()
 #[test]
 fn slices_are_recorded_by_the_nodes_that_were_asked_for() {
     let place = tempfile::tempdir().unwrap();
-    let mut description = job(vec![application(3, node_rank(), &["ring", "5"])], &[0, 1, 2]);
+    let mut description = job(vec![nic_ranks(3, &["ring", "5"])], &[0, 1, 2]);
     let nodes = Selection::Ranges(vec![0..=0, 2..=2]);
     description.recording.slices = Some(EmdsConfig { nodes, ..EmdsConfig::default() });
     description.recording.trace_directory = Some(place.path().join("trace"));
@@ -129,23 +131,16 @@ fn signals_reach_ranks_even_when_they_come_before_them() {
     // Whoever ignores it has to be a rank: the shell dies of one that comes before its trap.
     job.nodes[0].tell(Command::Forward(libc::SIGCONT));
     job.go();
-    await_some("the rank's trap", || {
-        let pids = fs_children(job.nodes[0].pid());
-        pids.iter().any(|pid| catches(*pid, libc::SIGUSR1)).then_some(())
+    until("the rank has set its trap", || {
+        children(job.nodes[0].pid()).iter().any(|pid| catches(*pid, libc::SIGUSR1))
     });
     job.nodes[0].tell(Command::Forward(libc::SIGUSR1));
     job.succeed();
     assert_eq!(job.nodes[0].stdout(), "ready\nusr1\n");
 }
 
-/// The children of a process.
-fn fs_children(pid: i32) -> Vec<i32> {
-    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
 /// Whether a process has a handler for a signal.
-fn catches(pid: i32, signal: i32) -> bool {
+fn catches(pid: u32, signal: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
@@ -164,14 +159,14 @@ fn report(node: &mut Node, round: u64) -> JobState {
 
 #[test]
 fn launchers_say_when_all_their_ranks_are_blocked_and_what_they_say_then_is_a_deadlock() {
-    let mut job = launch(&job(vec![application(3, node_rank(), &["block"])], &[0, 1, 0]));
+    let mut job = launch(&job(vec![nic_ranks(3, &["block"])], &[0, 1, 0]));
     job.start();
     let mut round = 0;
     for node in &mut job.nodes {
-        await_some("Blocked", || {
+        until("Blocked", || {
             round += 1;
             report(node, round);
-            (node.blocked > 0).then_some(())
+            node.blocked > 0
         });
     }
     // It takes two rounds between which every rank has looked.
@@ -189,7 +184,7 @@ fn launchers_say_when_all_their_ranks_are_blocked_and_what_they_say_then_is_a_de
 
 #[test]
 fn a_launcher_says_at_any_time_what_its_ranks_do() {
-    let mut job = launch(&job(vec![application(3, node_rank(), &["block"])], &[0, 1, 0]));
+    let mut job = launch(&job(vec![nic_ranks(3, &["block"])], &[0, 1, 0]));
     job.prepare();
     let ranks = |state: &JobState| state.ranks.iter().map(|r| r.rank).collect::<Vec<_>>();
     assert_eq!(ranks(&report(&mut job.nodes[0], 1)), [0, 2].map(Rank));
@@ -197,12 +192,12 @@ fn a_launcher_says_at_any_time_what_its_ranks_do() {
     let peers = [vec![1, 0], vec![2]];
     for (node, peers) in job.nodes.iter_mut().zip(peers) {
         let mut round = 1;
-        await_some("ranks that wait", || {
+        until("ranks that wait", || {
             round += 1;
             let state = report(node, round);
             let waits = |r: &RankState| r.waits_for.tag == 7;
             let seen: Vec<u32> = state.ranks.iter().map(|r| r.waits_for.peer.0).collect();
-            (state.ranks.iter().all(waits) && seen == peers).then_some(())
+            state.ranks.iter().all(waits) && seen == peers
         });
     }
     job.nodes.iter_mut().for_each(|node| node.tell(Command::End));

@@ -28,22 +28,28 @@ use std::time::{Duration, Instant};
 
 /// How a job is to be run.
 pub struct Job {
+    /// Processes.
     pub ranks: u32,
     /// Nodes; ranks are dealt to them in turn.
     pub nodes: u32,
+    /// Elastic slices, or fixed ones and how long.
     pub slice: SliceLength,
+    /// Whether bytes may go from process to process.
     pub cross_memory: CrossMemory,
     /// Communicators that may span nodes at the same time.
     pub context_slots: u32,
     /// Bytes of messages that each rank can leave unreceived.
     pub unexpected_bytes: u64,
+    /// What the ranks find in their environment besides the launcher's.
     pub environment: Vec<(String, String)>,
+    /// When the job is ended.
     pub limit: Duration,
     /// Standard output and standard error go to the launcher's instead of being kept.
     pub inherit: bool,
 }
 
 impl Job {
+    /// A job of so many ranks on one node, with nothing else asked for.
     pub fn of(ranks: u32) -> Self {
         Self {
             ranks,
@@ -75,18 +81,22 @@ pub fn size_of_job(text: &str) -> Option<(u32, u32, SliceLength)> {
 pub struct Ended {
     /// By rank: exit code, or 128 and the signal.
     pub codes: Vec<i32>,
+    /// What the ranks wrote, one rank after the other.
     pub stdout: String,
+    /// What the ranks wrote as errors.
     pub stderr: String,
     /// The exit code and the message of who aborted the job.
     pub abort: Option<(i32, String)>,
     /// What the NIC thread found: a deadlock, as people read it.
     pub finding: Option<String>,
+    /// Whether the job was ended by its limit.
     pub timed_out: bool,
     /// Slices that were run, on the node with the most.
     pub slices: u64,
 }
 
 impl Ended {
+    /// Whether all ranks have ended well, and by themselves.
     pub fn is_well(&self) -> bool {
         self.codes.iter().all(|code| *code == 0)
             && self.abort.is_none()

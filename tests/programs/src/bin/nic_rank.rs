@@ -1,7 +1,7 @@
 //! A rank that uses its NIC without an MPI library, on one node or several, so that tests see how launchers
 //! take what ranks do.
 //!
-//! `node_rank ring ROUNDS | leave | abort CODE MESSAGE | block`
+//! `nic_rank ring ROUNDS | finalize | leave | abort CODE MESSAGE | block | compute`
 
 use bcs_core::{LocalRank, Rank};
 use nic_emu::abort;
@@ -12,6 +12,8 @@ use nic_emu::port::{Port, PortError, Send};
 use nic_emu::status::WaitingFor;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::exit;
+use std::thread::sleep;
+use std::time::Duration;
 
 fn variable(name: &str) -> Option<u32> {
     std::env::var(name).ok()?.parse().ok()
@@ -88,14 +90,18 @@ fn main() {
             }
             port.finalize();
         }
+        ["finalize"] => port.finalize(),
         ["leave"] if rank == 0 => {}
-        ["abort", code, message] if rank == 0 => {
+        ["abort", code, message] if rank == 1 => {
             let code = code.parse().expect("a code");
             abort::say(port.memory(), port.local_rank(), code, message);
+            // The others of its node leave first.
+            sleep(Duration::from_millis(50));
             exit(code);
         }
         // For a message that nobody sends.
-        ["block" | "leave"] | ["abort", ..] => exit(i32::from(receive(&mut port, next, 7).is_err())),
+        ["block"] | ["abort", ..] => exit(i32::from(receive(&mut port, next, 7).is_err())),
+        ["compute" | "leave"] => sleep(Duration::from_secs(1000)),
         _ => panic!("{words:?} is nothing to do"),
     }
 }

@@ -2,11 +2,9 @@
 //! tests and measurements of the library alone. The nodes of a job on several are all this machine. Slices
 //! are elastic, or fixed and so long.
 
-#[path = "../../../tests/mpi/launcher.rs"]
-mod launcher;
-
 use bcs_core::SliceLength;
 use std::time::Duration;
+use test_programs::launcher;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
