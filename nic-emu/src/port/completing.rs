@@ -186,8 +186,9 @@ impl Port {
         }))
     }
 
-    /// Posts what is held, runs a slice, and then looks at the NIC's queues as the processor. While a receive that was posted
-    /// before is in its ring, which no slice has taken, nothing is found: that receive comes first.
+    /// Posts what is held, runs a slice, and then looks at the NIC's queues as the processor. While a receive
+    /// that was posted before is in its ring, which no slice has taken, nothing is found: that receive comes
+    /// first.
     fn look_for(
         &mut self,
         look: impl FnOnce(&NicMemory) -> Result<Option<Message>, Corrupt>,

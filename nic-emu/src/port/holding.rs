@@ -102,7 +102,8 @@ impl Port {
             let Envelope { context, source, tag } = envelope;
             let descriptor =
                 ReceiveDescriptor { context, source, tag, capacity, check: Check::NONE, request, address };
-            // There is a cell: nothing was in the ring when the first one was held, or is posted there before.
+            // There is a cell: nothing was in the ring when the first one was held, and nothing has been
+            // posted there since.
             self.post(RingKind::Receive, &descriptor.encode())?;
         }
         self.held.clear();

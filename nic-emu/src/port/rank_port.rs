@@ -73,8 +73,8 @@ pub struct Port {
     pub(super) waiting: WaitPolicy,
     /// Waits that are under way: of threads, or one in another.
     pub(super) waiters: u32,
-    /// Whether this rank has run a slice in the wait that is under way, or the last one; none where it has not
-    /// looked for one to run.
+    /// Whether this rank has run a slice in the wait that is under way, or the last one; none where it has
+    /// not looked for one to run.
     pub(super) has_run: Option<bool>,
     /// Waits in a row in which it has not: the slices of others ended them. No more than
     /// [`WaitPolicy::trust`].

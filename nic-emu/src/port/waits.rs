@@ -89,8 +89,8 @@ pub trait Waits: Sized {
     }
 }
 
-/// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for it in
-/// memory.
+/// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for it
+/// in memory.
 #[cold]
 #[inline(never)]
 fn wait_long<W: Waits, T>(

@@ -276,8 +276,10 @@ impl RankRun {
         let mut buffer = vec![0xaa; capacity];
         let receive = log.add_receive(Receive::new(context, self.rank, from, tag, capacity));
         let envelope = envelope(context, from, tag);
+        let (peer, place) =
+            ((from.map_or(Rank::NOBODY, |rank| Rank(rank as u32)), 0), (buffer.as_mut_ptr(), capacity));
         // SAFETY: the buffer stays where it is, and nobody else uses it, until the request is complete.
-        let request = unsafe { self.port.post_receive(&envelope, buffer.as_mut_ptr(), capacity) }.unwrap();
+        let request = unsafe { self.port.begin_receive(&envelope, peer, 0, place) }.unwrap();
         self.live.push(Live { what: What::Receive(receive), request, buffer, cancelled: false });
     }
 
