@@ -31,7 +31,7 @@ pub mod wire;
 
 pub use event::{EventId, EventTable};
 pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
-pub use ids::{JobId, NodeId, Rank, SliceIndex};
+pub use ids::{JobId, LocalRank, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
 pub use port_range::{PortRange, PortRangeError};

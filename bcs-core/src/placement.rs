@@ -1,16 +1,16 @@
 //! Placement: which ranks of a job run on which of its nodes (paper, §4.1).
 //!
-//! Within a job nodes are numbered from 0, the lead node; on a node, ranks have local indices in the order of
+//! Within a job nodes are numbered from 0, the lead node; on a node, ranks have local ranks in the order of
 //! their numbers. Invariant: every rank is on exactly one node, and every node has at least one rank.
 
-use crate::ids::{NodeId, Rank};
+use crate::ids::{LocalRank, NodeId, Rank};
 use serde::{Deserialize, Serialize};
 
 /// Where the ranks of a job are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u32>", into = "Vec<u32>")]
 pub struct Placement {
-    /// By rank: the node, and the local index there.
+    /// By rank: the node, and the local rank there.
     places: Vec<(u32, u32)>,
     /// By node: its ranks.
     nodes: Vec<Vec<Rank>>,
@@ -73,7 +73,7 @@ impl Placement {
         self.nodes.len() as u32
     }
 
-    /// The ranks of a node, by local index; none for a node that the job does not have.
+    /// The ranks of a node, by local rank; none for a node that the job does not have.
     pub fn ranks_of(&self, node: NodeId) -> &[Rank] {
         self.nodes.get(node.index()).map_or(&[], Vec::as_slice)
     }
@@ -83,9 +83,9 @@ impl Placement {
         self.ranks_of(node).len() as u32
     }
 
-    /// The node and the local index of a rank, if the job has it.
-    pub fn place(&self, rank: Rank) -> Option<(NodeId, u32)> {
-        self.places.get(rank.index()).map(|&(node, local)| (NodeId(node), local))
+    /// The node of a rank and its number there, if the job has it.
+    pub fn place(&self, rank: Rank) -> Option<(NodeId, LocalRank)> {
+        self.places.get(rank.index()).map(|&(node, local)| (NodeId(node), LocalRank(local)))
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
         let placement = Placement::by_rank(&[1, 0, 1, 1, 0]).unwrap();
         assert_eq!(placement.ranks_of(NodeId(0)), [Rank(1), Rank(4)]);
         assert_eq!(placement.ranks_of(NodeId(1)), [Rank(0), Rank(2), Rank(3)]);
-        assert_eq!(placement.place(Rank(3)), Some((NodeId(1), 2)));
+        assert_eq!(placement.place(Rank(3)), Some((NodeId(1), LocalRank(2))));
         assert_eq!([0, 1, 2].map(|node| placement.ranks_on(NodeId(node))), [2, 3, 0]);
         assert_eq!(placement.place(Rank(5)), None);
         assert_eq!(Placement::one_node(3), Placement::by_rank(&[0, 0, 0]).unwrap());
@@ -135,7 +135,7 @@ mod tests {
                 prop_assert_eq!(Vec::from(placement.clone()), nodes.clone());
                 for rank in (0..placement.ranks()).map(Rank) {
                     let (node, local) = placement.place(rank).unwrap();
-                    prop_assert_eq!(placement.ranks_of(node)[local as usize], rank);
+                    prop_assert_eq!(placement.ranks_of(node)[local.index()], rank);
                 }
             } else {
                 let last = nodes.iter().max().copied().unwrap_or(0);

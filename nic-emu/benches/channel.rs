@@ -13,10 +13,12 @@
 //! on the machine meets all of them; printed are the best batch and the lower quartile. Each core writes and
 //! reads what a pair of ranks would.
 
+use bcs_core::LocalRank;
 use nic_emu::channel::{Buffer, End, Mine, Policy, Step, Stores, advance, copy};
 use nic_emu::host::clock::ticks;
 use nic_emu::host::cross_memory::CrossMemoryAttach;
 use nic_emu::host::mapping::create;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::memory::status::{Activity, Phase};
 use nic_emu::memory::transfer::{Pair, WINDOW_DATA_BYTES};
 use nic_emu::memory::{Layout, NicMemory};
@@ -73,10 +75,10 @@ impl Rank<'_> {
     fn start(&self, from: u32, bytes: usize, window: bool) {
         let to = 1 - from;
         let pair = Pair {
-            source: from,
-            destination: to,
-            source_request: 0,
-            destination_request: 0,
+            source: LocalRank(from),
+            destination: LocalRank(to),
+            source_request: RequestId(0),
+            destination_request: RequestId(0),
             source_address: self.buffers[from as usize][0],
             destination_address: self.buffers[to as usize][1],
             bytes: bytes as u64,
@@ -122,7 +124,7 @@ impl Rank<'_> {
         let rounds = BATCH_BYTES / bytes / 2 + 2;
         self.memory.header().cross_memory.set(method.cross_memory as u32);
         let activity = if method.alone { Activity::Computing } else { Activity::Polling };
-        self.memory.rank(self.me).expect("a rank").status.set_activity(activity);
+        self.memory.rank(LocalRank(self.me)).expect("a rank").status.set_activity(activity);
         let mut started = now();
         for round in 0..2 * rounds {
             if round == rounds {
@@ -166,11 +168,11 @@ fn main() {
     for buffer in buffers.iter_mut().flatten() {
         buffer.fill(me as u8);
     }
-    let status = &memory.rank(me).expect("a rank").status;
+    let status = &memory.rank(LocalRank(me)).expect("a rank").status;
     status.set_phase(Phase::Attached);
     status.set_activity(Activity::Polling);
     status.claim(std::process::id()).expect("one process is the rank");
-    while memory.rank(1 - me).expect("a rank").status.pid() == 0 {
+    while memory.rank(LocalRank(1 - me)).expect("a rank").status.pid() == 0 {
         std::hint::spin_loop();
     }
     let rank = Rank { memory: &memory, me, buffers: addresses, stores: RefCell::default() };

@@ -3,22 +3,30 @@
 //! are in one thread: what a message costs in instructions, without the cache lines that cross (run it under
 //! `valgrind --tool=callgrind`).
 
-use bcs_core::{NodeId, Placement, SliceLength};
+use bcs_core::{LocalRank, NodeId, Placement, Rank, SliceLength};
 use nic_emu::arithmetic::Arithmetic;
+use nic_emu::contexts::Context;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::status::WaitingFor;
 use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
 
-const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
+const WAIT: WaitingFor = WaitingFor {
+    call: 0,
+    context: Context(2),
+    peer: CommRank(0),
+    peer_in_job: Rank(0),
+    ..WaitingFor::SOMETHING
+};
 
 fn send(port: &mut Port, to: u32, data: &[u8]) {
     let send = Send {
-        context: 2,
-        source: port.local_index(),
+        context: Context(2),
+        source: CommRank(port.local_rank().0),
         tag: 1,
-        destination: to,
+        destination: Rank(to),
         synchronous: false,
         signature: 0,
     };
@@ -31,10 +39,14 @@ fn send(port: &mut Port, to: u32, data: &[u8]) {
     }
 }
 
-fn post_receive(port: &mut Port, from: u32, data: &mut [u8]) -> u32 {
+fn post_receive(port: &mut Port, from: u32, data: &mut [u8]) -> RequestId {
     // SAFETY: the callers wait for the request before `data` goes.
     unsafe {
-        port.post_receive(&Envelope { context: 2, source: from, tag: 1 }, data.as_mut_ptr(), data.len())
+        port.post_receive(
+            &Envelope { context: Context(2), source: CommRank(from), tag: 1 },
+            data.as_mut_ptr(),
+            data.len(),
+        )
     }
     .unwrap()
 }
@@ -45,11 +57,11 @@ fn receive(port: &mut Port, from: u32, data: &mut [u8]) -> Outcome {
 }
 
 fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
-    let rank = port.local_index();
+    let rank = port.local_rank().0;
     let collective = Collective {
         kind: CollectiveKind::Barrier,
         operation: (0, 0),
-        context: 3,
+        context: Context(3),
         comm: (rank, ranks),
         root: 0,
         call: mds::Primitive::Barrier.index() as u8,
@@ -64,7 +76,7 @@ fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
 }
 
 fn run(mut port: Port, ranks: u32) {
-    let rank = port.local_index();
+    let rank = port.local_rank().0;
     let mut sequence = 0;
     for bytes in [8usize, 64, 1024, 8192, 16384, 65536, 1 << 20, 4 << 20] {
         barrier(&mut port, ranks, &mut sequence);
@@ -107,7 +119,7 @@ fn run(mut port: Port, ranks: u32) {
                     send(&mut port, 1, &[1; 8]);
                 }
             } else if rank == 1 {
-                let requests: Vec<u32> = back.iter_mut().map(|b| post_receive(&mut port, 0, b)).collect();
+                let requests: Vec<_> = back.iter_mut().map(|b| post_receive(&mut port, 0, b)).collect();
                 for request in requests {
                     port.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap();
                 }
@@ -135,7 +147,7 @@ fn run(mut port: Port, ranks: u32) {
 
 /// Two ranks in one thread.
 fn run_in_one_thread(host: &NicHost) {
-    let mut ports = [0, 1].map(|rank| Port::open(host.memory().clone(), rank).unwrap());
+    let mut ports = [0, 1].map(|rank| Port::open(host.memory().clone(), LocalRank(rank)).unwrap());
     let mut back = [0u8; 8];
     let (mut best, mut best_window) = (u64::MAX, u64::MAX);
     for _ in 0..200 {
@@ -147,7 +159,7 @@ fn run_in_one_thread(host: &NicHost) {
         }
         best = best.min((now_ns() - start) / 1000);
         let start = now_ns();
-        let mut requests = [0; 64];
+        let mut requests = [RequestId::NONE; 64];
         for _ in 0..16 {
             for request in &mut requests {
                 *request = post_receive(&mut ports[1], 0, &mut back);
@@ -186,7 +198,7 @@ fn main() {
         // SAFETY: the process has one thread.
         match unsafe { libc::fork() } {
             0 => {
-                run(Port::open(host.memory().clone(), rank).unwrap(), ranks);
+                run(Port::open(host.memory().clone(), LocalRank(rank)).unwrap(), ranks);
                 std::process::exit(0);
             }
             pid => children.push(pid),

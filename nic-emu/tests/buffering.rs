@@ -3,26 +3,41 @@
 
 mod ports;
 
-use bcs_core::SliceLength;
+use bcs_core::{LocalRank, Rank, SliceLength};
+use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::{CommRank, RequestId, SlabId};
 use nic_emu::memory::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
 use nic_emu::memory::status::WaitingFor;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
 use ports::ports;
 
-const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
-const ENVELOPE: Envelope = Envelope { context: 2, source: 0, tag: 1 };
+const WAIT: WaitingFor = WaitingFor {
+    call: 0,
+    context: Context(2),
+    peer: CommRank(0),
+    peer_in_job: Rank(0),
+    ..WaitingFor::SOMETHING
+};
+const ENVELOPE: Envelope = Envelope { context: Context(2), source: CommRank(0), tag: 1 };
 
 fn send(port: &mut Port, data: &[u8], synchronous: bool) -> Posted {
-    let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag: 1,
+        destination: Rank(1),
+        synchronous,
+        signature: 0,
+    };
     // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
     unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
 }
 
 fn post_receive(port: &mut Port, buffer: &mut [u8]) -> u32 {
     // SAFETY: the callers' buffers live until the request is complete.
-    unsafe { port.post_receive(&ENVELOPE, buffer.as_mut_ptr(), buffer.len()) }.unwrap()
+    unsafe { port.post_receive(&ENVELOPE, buffer.as_mut_ptr(), buffer.len()) }.unwrap().0
 }
 
 fn message(bytes: usize, salt: usize) -> Vec<u8> {
@@ -30,7 +45,7 @@ fn message(bytes: usize, salt: usize) -> Vec<u8> {
 }
 
 /// What one test of the receiver's request answers, after slices have run.
-fn look(port: &mut Port, request: u32) -> Result<Option<Outcome>, PortError> {
+fn look(port: &mut Port, request: RequestId) -> Result<Option<Outcome>, PortError> {
     while port.lend()? {}
     port.test(request)
 }
@@ -54,7 +69,7 @@ fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
             let capacity = if i % 7 == 3 { bytes / 2 } else { bytes };
             let mut buffer = vec![0xaa; capacity + 8];
             let request = post_receive(&mut receiver, &mut buffer[..capacity]);
-            let outcome = receiver.wait(&WAIT, |port| port.test(request)).unwrap();
+            let outcome = receiver.wait(&WAIT, |port| port.test(RequestId(request))).unwrap();
             assert_eq!((outcome.length.bytes(), outcome.cancelled), (bytes as u64, false));
             assert!(buffer[..capacity] == message(bytes, i)[..capacity], "message {i} of {bytes} bytes");
             assert!(buffer[capacity..] == [0xaa; 8], "nothing is written behind message {i}");
@@ -66,7 +81,7 @@ fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
 fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = message(BUFFERED_BYTES, 1);
-    let room = (SLABS - OF_COLLECTIVES as usize) * SLAB_BYTES / BUFFERED_BYTES;
+    let room = (SLABS - OF_COLLECTIVES) * SLAB_BYTES / BUFFERED_BYTES;
     for _ in 0..room {
         assert_eq!(send(&mut sender, &data, false), Posted::Complete);
     }
@@ -74,7 +89,10 @@ fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
     for _ in 0..room {
         let mut buffer = vec![0; BUFFERED_BYTES];
         let request = post_receive(&mut receiver, &mut buffer);
-        assert_eq!(look(&mut receiver, request).unwrap().unwrap().length.bytes(), BUFFERED_BYTES as u64);
+        assert_eq!(
+            look(&mut receiver, RequestId(request)).unwrap().unwrap().length.bytes(),
+            BUFFERED_BYTES as u64
+        );
         assert!(buffer == data);
     }
     assert_eq!(send(&mut sender, &data, false), Posted::Complete, "what was received makes room");
@@ -86,16 +104,16 @@ fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_
     let data = message(16_384, 5);
     send(&mut sender, &data, false);
     // As if the sender's core had been taken away in the middle.
-    let filled = memory.filled(0, OF_COLLECTIVES).unwrap();
+    let filled = memory.filled(LocalRank(0), SlabId(OF_COLLECTIVES as u32)).unwrap();
     filled.publish(4_096);
     let mut buffer = vec![0; 16_384];
     let request = post_receive(&mut receiver, &mut buffer);
-    assert_eq!(look(&mut receiver, request).unwrap(), None);
+    assert_eq!(look(&mut receiver, RequestId(request)).unwrap(), None);
     assert!(buffer[..4_096] == data[..4_096] && buffer[4_096..].iter().all(|&byte| byte == 0));
     filled.publish(10_000);
-    assert_eq!(look(&mut receiver, request).unwrap(), None);
+    assert_eq!(look(&mut receiver, RequestId(request)).unwrap(), None);
     filled.publish(16_384);
-    assert_eq!(look(&mut receiver, request).unwrap().unwrap().length.bytes(), 16_384);
+    assert_eq!(look(&mut receiver, RequestId(request)).unwrap().unwrap().length.bytes(), 16_384);
     assert!(buffer == data);
 }
 
@@ -103,10 +121,10 @@ fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_
 fn a_length_that_no_healthy_sender_publishes_is_an_error() {
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     send(&mut sender, &message(16_384, 5), false);
-    memory.filled(0, OF_COLLECTIVES).unwrap().publish(16_385);
+    memory.filled(LocalRank(0), SlabId(OF_COLLECTIVES as u32)).unwrap().publish(16_385);
     let mut buffer = vec![0; 16_384];
     let request = post_receive(&mut receiver, &mut buffer);
-    let error = look(&mut receiver, request).unwrap_err().to_string();
+    let error = look(&mut receiver, RequestId(request)).unwrap_err().to_string();
     assert!(error.contains("bytes of a message that are there"), "{error}");
 }
 

@@ -4,6 +4,7 @@
 //! The second process is a fork of the test, with NIC memory mapped before: as in a job, where the ranks are
 //! other processes than the launcher.
 
+use bcs_core::{LocalRank, Rank};
 use bcs_harness::refuse_attach;
 use nic_emu::channel::{
     self, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
@@ -11,6 +12,7 @@ use nic_emu::channel::{
 use nic_emu::host::clock::ticks;
 use nic_emu::host::cross_memory::CrossMemoryAttach;
 use nic_emu::host::mapping::create;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::memory::status::{Activity, Phase};
 use nic_emu::memory::transfer::{Pair, REPORTED, Transfer};
 use nic_emu::memory::{Layout, NicMemory};
@@ -18,9 +20,9 @@ use nic_emu::threads::dma_helper::finish;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
-const SOURCE: u32 = 0;
-const DESTINATION: u32 = 1;
-const REQUEST: u32 = 7;
+const SOURCE: LocalRank = LocalRank(0);
+const DESTINATION: LocalRank = LocalRank(1);
+const REQUEST: RequestId = RequestId(7);
 
 /// What a child process answers.
 const OK: i32 = 0;
@@ -85,7 +87,7 @@ fn wait_for(pid: i32) -> i32 {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1000 + libc::WTERMSIG(status) }
 }
 
-fn announce(memory: &NicMemory, rank: u32, pid: u32, activity: Activity) {
+fn announce(memory: &NicMemory, rank: LocalRank, pid: u32, activity: Activity) {
     let status = &memory.rank(rank).unwrap().status;
     status.set_activity(activity);
     if pid != 0 {
@@ -322,7 +324,7 @@ fn a_message_to_oneself_is_copied() {
             source: SOURCE,
             destination: SOURCE,
             source_request: REQUEST,
-            destination_request: REQUEST + 1,
+            destination_request: RequestId(REQUEST.0 + 1),
             source_address: source.as_ptr() as u64,
             destination_address: destination.as_mut_ptr() as u64,
             bytes: source.len() as u64,
@@ -408,7 +410,7 @@ fn a_rank_that_was_waited_for_is_gone_although_its_number_is_another_process_s_b
         grant(memory.transfer(0).unwrap(), u64::MAX);
         memory.rank(other).unwrap().status.set_phase(Phase::Exited);
         let of_other = |result| match result {
-            Err(ChannelError::Gone { peer }) => assert_eq!(peer.rank, other),
+            Err(ChannelError::Gone { peer }) => assert_eq!(peer.rank, Rank(other.0)),
             result => panic!("{result:?}"),
         };
         of_other(advance(&memory, 0, end, &Policy::measured(2, 2)));
@@ -443,7 +445,7 @@ fn a_buffer_that_is_no_memory_is_an_error_that_names_rank_process_and_address() 
     grant(transfer, u64::MAX);
     match advance(&memory, 0, End::Destination, &Policy::measured(2, 2)) {
         Err(ChannelError::PeerBuffer { peer, address, .. }) => {
-            assert_eq!((peer, address), (Peer { rank: SOURCE, pid: std::process::id() }, 0x10));
+            assert_eq!((peer, address), (Peer { rank: Rank(0), pid: std::process::id() }, 0x10));
         }
         other => panic!("{other:?}"),
     }

@@ -3,12 +3,13 @@
 
 mod ports;
 
-use bcs_core::SliceLength;
+use bcs_core::{Rank, SliceLength};
+use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
-use nic_emu::memory::descriptor::ANY_SOURCE;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::slab::BUFFERED_BYTES;
-use nic_emu::memory::status::{NOBODY, WaitingFor};
+use nic_emu::memory::status::WaitingFor;
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::port::{Outcome, Port, Posted, Send, now_ns};
@@ -16,14 +17,27 @@ use nic_emu::threads::processor::{Lent, Processor};
 use ports::ports;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
+const WAIT: WaitingFor = WaitingFor {
+    call: 0,
+    context: Context(2),
+    peer: CommRank(0),
+    peer_in_job: Rank(0),
+    ..WaitingFor::SOMETHING
+};
 
 fn envelope(tag: i32) -> Envelope {
-    Envelope { context: 2, source: 0, tag }
+    Envelope { context: Context(2), source: CommRank(0), tag }
 }
 
 fn send(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) {
-    let send = Send { context: 2, source: 0, tag, destination: 1, synchronous, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag,
+        destination: Rank(1),
+        synchronous,
+        signature: 0,
+    };
     // SAFETY: the data lives until the send is complete.
     if let Posted::Request(request) = unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap() {
         port.wait(&WAIT, |port| port.test(request)).unwrap();
@@ -33,7 +47,7 @@ fn send(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) {
 fn claim(port: &mut Port, tag: i32, buffer: &mut [u8], may_poll: bool) -> Option<Outcome> {
     let place = (buffer.as_mut_ptr(), buffer.len());
     // SAFETY: the buffer is as long as it says.
-    unsafe { port.claim_message(&envelope(tag), 0, place, may_poll) }.unwrap()
+    unsafe { port.claim_message(&envelope(tag), Rank(0), place, may_poll) }.unwrap()
 }
 
 fn receive(port: &mut Port, tag: i32, buffer: &mut [u8]) -> Outcome {
@@ -180,7 +194,14 @@ fn what_is_not_the_oldest_message_for_the_receive_is_not_claimed() {
 fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixed_slices() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let post = |port: &mut Port, bytes: &[u8], synchronous| {
-        let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous, signature: 0 };
+        let send = Send {
+            context: Context(2),
+            source: CommRank(0),
+            tag: 1,
+            destination: Rank(1),
+            synchronous,
+            signature: 0,
+        };
         // SAFETY: the callers' data lives as long as the test.
         unsafe { port.post_send(&send, bytes.as_ptr(), bytes.len()) }.unwrap()
     };
@@ -215,12 +236,12 @@ fn receive_in_windows(port: &mut Port, plan: &[(i32, usize, bool)], seed: u64) {
         let window = (1 + next(&mut state) % 24).min(plan.len() - first);
         let mut buffers: Vec<Vec<u8>> =
             plan[first..first + window].iter().map(|&(_, bytes, _)| vec![0xaa; bytes + 8]).collect();
-        let mut pending: Vec<(usize, u32)> = Vec::new();
+        let mut pending: Vec<(usize, RequestId)> = Vec::new();
         for (i, buffer) in buffers.iter_mut().enumerate() {
             let (tag, bytes, _) = plan[first + i];
-            let source = if next(&mut state).is_multiple_of(30) { ANY_SOURCE } else { 0 };
+            let source = if next(&mut state).is_multiple_of(30) { CommRank::ANY_SOURCE } else { CommRank(0) };
             let (envelope, room) = (Envelope { source, ..envelope(tag) }, (buffer.as_mut_ptr(), bytes));
-            let peer = if source == 0 { 0 } else { NOBODY };
+            let peer = if source == CommRank(0) { Rank(0) } else { Rank::NOBODY };
             // SAFETY: the buffers live until their receives are complete.
             let posted = unsafe { port.begin_receive(&envelope, (peer, 0), 0, room) };
             pending.push((i, posted.unwrap()));
@@ -276,7 +297,7 @@ fn a_receive_that_is_held_is_complete_without_a_slice() {
         let buffer: &mut [u8; 100] = &mut buffers[i];
         let place = (buffer.as_mut_ptr(), buffer.len());
         // SAFETY: the buffers live until their receives are complete.
-        unsafe { receiver.begin_receive(&envelope(tag), (0, 0), 0, place) }.unwrap()
+        unsafe { receiver.begin_receive(&envelope(tag), (Rank(0), 0), 0, place) }.unwrap()
     });
     send(&mut sender, 1, &message(100, 1), false);
     send(&mut sender, 2, &message(24, 2), false);
@@ -295,7 +316,7 @@ fn receives_that_are_held_come_before_what_is_asked_for_later() {
     let mut held = [0; 8];
     let hold = |receiver: &mut Port, buffer: &mut [u8; 8]| {
         // SAFETY: the callers' buffers live until their receives are complete.
-        unsafe { receiver.begin_receive(&envelope(1), (0, 0), 0, (buffer.as_mut_ptr(), 8)).unwrap() }
+        unsafe { receiver.begin_receive(&envelope(1), (Rank(0), 0), 0, (buffer.as_mut_ptr(), 8)).unwrap() }
     };
     let finish = |receiver: &mut Port, request| {
         receiver.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap()
@@ -313,7 +334,7 @@ fn receives_that_are_held_come_before_what_is_asked_for_later() {
     assert_eq!(&later[..6], b"second");
     // A receive for any source takes the second message.
     let request = hold(&mut receiver, &mut held);
-    let any = Envelope { source: ANY_SOURCE, ..envelope(1) };
+    let any = Envelope { source: CommRank::ANY_SOURCE, ..envelope(1) };
     // SAFETY: the buffer lives until the receive is complete.
     let younger = unsafe { receiver.post_receive(&any, later.as_mut_ptr(), 8) }.unwrap();
     send(&mut sender, 1, b"1st", false);

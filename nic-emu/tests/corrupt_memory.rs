@@ -3,13 +3,15 @@
 
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
-use bcs_core::{JobId, NodeId, NodeSet, Placement, SliceLength};
+use bcs_core::{JobId, LocalRank, NodeId, NodeSet, Placement, Rank, SliceLength};
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Source, Ticket};
 use nic_emu::arithmetic::Arithmetic;
+use nic_emu::contexts::Context;
 use nic_emu::host::mapping::create;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::slab::SLAB_BYTES;
 use nic_emu::memory::{INSTANCES, Layout, NicMemory};
 use nic_emu::port::{Collective, Port, PortError, Posted, Send};
@@ -122,7 +124,7 @@ fn of_processes_that_become_the_same_rank_at_the_same_time_one_does_and_the_othe
         let opened: Vec<_> = std::thread::scope(|scope| {
             let open = || {
                 start.wait();
-                Port::open(memory.clone(), 0).map(drop)
+                Port::open(memory.clone(), LocalRank(0)).map(drop)
             };
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -149,7 +151,7 @@ fn a_rank_in_another_pid_namespace_turns_cross_memory_attach_off() {
             return;
         }
         let status = in_child(|| {
-            Port::open(host.memory().clone(), 0).unwrap();
+            Port::open(host.memory().clone(), LocalRank(0)).unwrap();
             assert_eq!(host.memory().header().cross_memory.get(), 0);
         });
         assert_eq!(status, 0);
@@ -166,14 +168,21 @@ fn run(port: &mut Port) {
 /// it. Answers what came, and what another buffer of rank 1 holds then.
 fn receive_after(harm: impl FnOnce(&NicMemory, &mut [u8])) -> (Result<(), PortError>, Vec<u8>, Vec<u8>) {
     let memory = Arc::new(nic_memory(2).0);
-    let [mut sender, mut receiver] = [0, 1].map(|rank| Port::open(memory.clone(), rank).unwrap());
+    let [mut sender, mut receiver] = [0, 1].map(|rank| Port::open(memory.clone(), LocalRank(rank)).unwrap());
     let data = vec![7u8; 1 << 20];
     let (mut buffer, mut other) = (vec![0u8; data.len()], vec![0u8; 4 * data.len()]);
-    let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous: false, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag: 1,
+        destination: Rank(1),
+        synchronous: false,
+        signature: 0,
+    };
     // SAFETY: the data lives until the end of the function.
     let posted = unsafe { sender.post_send(&send, data.as_ptr(), data.len()) }.unwrap();
     assert!(matches!(posted, Posted::Request(_)));
-    let envelope = Envelope { context: 2, source: 0, tag: 1 };
+    let envelope = Envelope { context: Context(2), source: CommRank(0), tag: 1 };
     // SAFETY: the buffer lives until the end of the function.
     let request = unsafe { receiver.post_receive(&envelope, buffer.as_mut_ptr(), buffer.len()) }.unwrap();
     run(&mut sender);
@@ -224,7 +233,7 @@ fn collective(kind: CollectiveKind, rank: u32, sequence: u32) -> Collective {
     Collective {
         kind,
         operation: (0, 0),
-        context: 3,
+        context: Context(3),
         comm: (rank, 2),
         root: 0,
         call: 0,
@@ -243,7 +252,7 @@ fn reach_barrier(port: &mut Port, rank: u32, sequence: u32) {
 #[test]
 fn a_contribution_larger_than_a_slab_is_refused_and_one_of_a_slab_is_not() {
     let memory = Arc::new(nic_memory(2).0);
-    let mut port = Port::open(memory, 0).unwrap();
+    let mut port = Port::open(memory, LocalRank(0)).unwrap();
     let data = vec![7u8; SLAB_BYTES + 1];
     let board = collective(CollectiveKind::Board, 0, 1);
     // SAFETY: the data has as many bytes.
@@ -258,11 +267,11 @@ fn a_contribution_larger_than_a_slab_is_refused_and_one_of_a_slab_is_not() {
 fn a_list_of_collectives_that_goes_in_a_circle_is_an_error_and_no_walk_without_end() {
     let looked = ends(|| {
         let memory = Arc::new(nic_memory(2).0);
-        let mut ports = [0, 1].map(|rank| Port::open(memory.clone(), rank).unwrap());
+        let mut ports = [0, 1].map(|rank| Port::open(memory.clone(), LocalRank(rank)).unwrap());
         reach_barrier(&mut ports[0], 0, 1);
         run(&mut ports[0]);
         let first = memory.instance(0).unwrap();
-        assert_eq!((first.context.get(), first.sequence.get()), (3, 1));
+        assert_eq!((first.context.get(), first.sequence.get()), (Context(3), 1));
         first.next.set(1);
         // As many further on, so that it is looked for in the same chain.
         reach_barrier(&mut ports[1], 1, 1 + INSTANCES as u32);

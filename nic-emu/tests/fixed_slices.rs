@@ -1,8 +1,11 @@
 //! Fixed slices: what is posted between two beats moves in the slice of the second, and its ranks resume at
 //! the third (paper, §3.1), whether or not the NIC rested before.
 
+use bcs_core::{LocalRank, Rank};
+use nic_emu::contexts::Context;
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Port, Send};
@@ -12,7 +15,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 const PERIOD: u64 = 1_000;
-const CONTEXT: u32 = 2;
+const CONTEXT: Context = Context(2);
 
 thread_local! {
     static CLOCK: Cell<u64> = const { Cell::new(0) };
@@ -33,8 +36,8 @@ impl Job {
         memory.header().slice_period_ns.set(PERIOD);
         let memory = Arc::new(memory);
         let port = |rank| {
-            memory.rank(rank).unwrap().status.set_job_rank(rank);
-            Port::open(memory.clone(), rank).unwrap().with_clock(clock)
+            memory.rank(LocalRank(rank)).unwrap().status.set_job_rank(Rank(rank));
+            Port::open(memory.clone(), LocalRank(rank)).unwrap().with_clock(clock)
         };
         Self { ports: [port(0), port(1)], memory: memory.clone() }
     }
@@ -50,11 +53,17 @@ impl Job {
     }
 
     /// Posts a message of 8 bytes at this moment; answers the receive's request.
-    fn post_at(&mut self, now: u64, buffer: &mut [u8; 8]) -> u32 {
+    fn post_at(&mut self, now: u64, buffer: &mut [u8; 8]) -> RequestId {
         CLOCK.set(now);
-        let send =
-            Send { context: CONTEXT, source: 0, tag: 5, destination: 1, synchronous: false, signature: 0 };
-        let envelope = Envelope { context: CONTEXT, source: 0, tag: 5 };
+        let send = Send {
+            context: CONTEXT,
+            source: CommRank(0),
+            tag: 5,
+            destination: Rank(1),
+            synchronous: false,
+            signature: 0,
+        };
+        let envelope = Envelope { context: CONTEXT, source: CommRank(0), tag: 5 };
         // SAFETY: the tests keep the buffer until the request is complete, and the payload is copied at once.
         unsafe {
             self.ports[0].post_send(&send, [7u8; 8].as_ptr(), 8).unwrap();

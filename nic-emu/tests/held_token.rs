@@ -4,7 +4,7 @@
 #![cfg(not(loom))]
 #![allow(clippy::disallowed_methods, reason = "a driver with a real network")]
 
-use bcs_core::EventTable;
+use bcs_core::{EventTable, LocalRank};
 use bcs_credentials as credentials;
 use bcs_fabric::Fabric;
 use bcs_quic::{MappedMemory, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, map_memory};
@@ -49,7 +49,7 @@ fn a_node_whose_run_token_is_held_for_long_is_not_taken_for_dead() {
     let memory = Arc::new(create_private(Layout::new(1, 2, [0; 2]).unwrap(), 0, 2).unwrap());
     let mut nic =
         GlobalNic::new(memory.clone(), Box::new(fabrics.pop().unwrap()), GlobalLayout::new(2), &OwnProcess);
-    assert!(memory.token().try_take(Holder::rank(0)));
+    assert!(memory.token().try_take(Holder::rank(LocalRank(0))));
     let begun = Instant::now();
     while begun.elapsed() < HELD {
         let polled = nic.poll(begun.elapsed().as_nanos() as u64 + 1).unwrap();

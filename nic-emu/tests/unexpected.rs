@@ -3,9 +3,11 @@
 
 mod ports;
 
-use bcs_core::SliceLength;
+use bcs_core::{LocalRank, Rank, SliceLength};
+use nic_emu::contexts::Context;
 use nic_emu::hang::{HangReport, JobState};
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::slab::{BUFFERED_BYTES, SLAB_BYTES};
 use nic_emu::memory::status::{Activity, Room, WaitingFor};
 use nic_emu::memory::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};
@@ -15,18 +17,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const WAIT: WaitingFor = WaitingFor {
     call: 0,
-    context: 2,
-    peer: 1,
+    context: Context(2),
+    peer: CommRank(1),
     tag: 0,
     bytes: 65_536,
     requests: 1,
-    peer_in_job: 1,
+    peer_in_job: Rank(1),
     sends: true,
     room: Room::Enough,
 };
 
 fn post(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) -> Posted {
-    let send = Send { context: 2, source: 0, tag, destination: 1, synchronous, signature: 0 };
+    let send = Send {
+        context: Context(2),
+        source: CommRank(0),
+        tag,
+        destination: Rank(1),
+        synchronous,
+        signature: 0,
+    };
     // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
     unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
 }
@@ -41,7 +50,7 @@ fn send(port: &mut Port, tag: i32, data: &[u8]) {
 /// A message of this tag, as far as there is room.
 fn receive(port: &mut Port, tag: i32, room: usize) -> (Vec<u8>, u64) {
     let mut buffer = vec![0xaa; room];
-    let envelope = Envelope { context: 2, source: 0, tag };
+    let envelope = Envelope { context: Context(2), source: CommRank(0), tag };
     // SAFETY: the buffer lives until the request is complete.
     let request = unsafe { port.post_receive(&envelope, buffer.as_mut_ptr(), room) }.unwrap();
     let outcome = port.wait(&WAIT, |port| port.test(request)).unwrap();
@@ -59,11 +68,11 @@ fn arrive_in_another_order(slice: SliceLength, messages: i32, most: usize) {
     for tag in 0..messages {
         send(&mut sender, tag, &message(tag, most));
     }
-    let pool = UnexpectedPool::of(&memory, 1).unwrap();
+    let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
     assert!(pool.messages() > 0 && pool.refused() == 0);
     for tag in (0..messages).map(|i| i * 7 % messages) {
         let expected = message(tag, most);
-        let envelope = Envelope { context: 2, source: 0, tag };
+        let envelope = Envelope { context: Context(2), source: CommRank(0), tag };
         let outcome = receiver.wait(&WAIT, |port| port.probe(&envelope)).unwrap();
         assert_eq!(outcome.length.bytes(), expected.len() as u64);
         let (got, bytes) = receive(&mut receiver, tag, expected.len());
@@ -104,7 +113,7 @@ fn messages_that_are_too_long_for_their_receives_are_cut_and_their_room_comes_ba
         assert!(bytes == SLAB_BYTES as u64 && got == data[..room]);
     }
     send(&mut sender, 0, &data);
-    let pool = UnexpectedPool::of(&memory, 1).unwrap();
+    let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
     assert!(pool.most_bytes() >= 700 * SLAB_BYTES as u64);
     // The processor takes in what came back when it needs a block.
     (0..300).for_each(|tag| send(&mut sender, tag, &data));
@@ -115,14 +124,14 @@ fn messages_that_are_too_long_for_their_receives_are_cut_and_their_room_comes_ba
 fn a_synchronous_send_out_of_whose_slab_the_message_was_taken_can_be_taken_back_or_completed() {
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = vec![7; 100];
-    let requests: Vec<u32> = (0..200)
+    let requests: Vec<_> = (0..200)
         .map(|tag| match post(&mut sender, tag, &data, true) {
             Posted::Request(request) => request,
             Posted::Complete => panic!("a synchronous send waits"),
         })
         .collect();
     (200..800).for_each(|tag| send(&mut sender, tag, &data));
-    let pool = UnexpectedPool::of(&memory, 1).unwrap();
+    let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
     assert!(pool.messages() >= 400);
     for (tag, &request) in (0..).zip(&requests) {
         assert_eq!(sender.test(request).unwrap(), None, "it is not matched");
@@ -134,7 +143,9 @@ fn a_synchronous_send_out_of_whose_slab_the_message_was_taken_can_be_taken_back_
         while sender.lend().unwrap() {}
         assert_eq!(sender.test(request).unwrap().unwrap().cancelled, tag % 2 == 0);
     }
-    assert!(receiver.probe(&Envelope { context: 2, source: 0, tag: 0 }).unwrap().is_none());
+    assert!(
+        receiver.probe(&Envelope { context: Context(2), source: CommRank(0), tag: 0 }).unwrap().is_none()
+    );
 }
 
 #[test]
@@ -150,7 +161,7 @@ fn a_slow_receiver_has_no_more_memory_than_its_limit() {
             }
             done.store(true, Ordering::Release);
         });
-        let pool = UnexpectedPool::of(&memory, 1).unwrap();
+        let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
         // As many as there is room for wait; among those that were sent, any may be received first.
         while pool.refused() == 0 {
             assert!(!done.load(Ordering::Acquire), "memory is bounded");
@@ -171,7 +182,7 @@ fn a_sender_that_sleeps_at_the_limit_is_woken_when_there_is_room_again() {
     for slice in [SliceLength::Elastic, "50us".parse().unwrap()] {
         let (memory, mut sender, mut receiver) = ports(slice, 1 << 20);
         let data = vec![7; BUFFERED_BYTES];
-        let pool = UnexpectedPool::of(&memory, 1).unwrap();
+        let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
         let (mut last, mut tag) = (None, 0);
         loop {
             if let Posted::Request(request) = post(&mut sender, tag, &data, false) {
@@ -187,7 +198,7 @@ fn a_sender_that_sleeps_at_the_limit_is_woken_when_there_is_room_again() {
         let request = last.expect("a send that waits");
         assert_eq!(sender.test(request).unwrap(), None);
         // It has nothing to try: so it may sleep, and its looks are evidence of a deadlock.
-        let status = &memory.rank(0).unwrap().status;
+        let status = &memory.rank(LocalRank(0)).unwrap().status;
         let polls = || status.polls();
         let before = polls();
         sender.count_look();
@@ -225,9 +236,10 @@ fn a_send_that_waits_at_the_limit_is_reported_with_the_limit_and_the_rank_that_d
             }
             100
         });
-        let pool = UnexpectedPool::of(&memory, 1).unwrap();
-        let is_waiting =
-            || pool.refused() > 0 && memory.rank(0).unwrap().status.activity() != Activity::Computing;
+        let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
+        let is_waiting = || {
+            pool.refused() > 0 && memory.rank(LocalRank(0)).unwrap().status.activity() != Activity::Computing
+        };
         while !is_waiting() {
             assert!(!waiting.is_finished(), "memory is bounded");
             std::thread::yield_now();

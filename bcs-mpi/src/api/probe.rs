@@ -3,13 +3,14 @@
 use super::mode::Mode;
 use crate::error::MpiResult;
 use crate::process::Guard;
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Outcome;
 use nic_emu::status::WaitingFor;
 
 /// What a hang report says of a call that waits for a message that a receive with this envelope would take.
-pub fn waiting_for_message(call: Primitive, envelope: &Envelope, peer_in_job: u32) -> WaitingFor {
+pub fn waiting_for_message(call: Primitive, envelope: &Envelope, peer_in_job: Rank) -> WaitingFor {
     WaitingFor {
         call: call.index() as u32,
         context: envelope.context,
@@ -28,7 +29,7 @@ pub fn bcs_probe(
     process: &mut Guard,
     call: Primitive,
     envelope: &Envelope,
-    peer_in_job: u32,
+    peer_in_job: Rank,
     mode: Mode,
 ) -> MpiResult<Option<Outcome>> {
     if mode == Mode::NonBlocking {

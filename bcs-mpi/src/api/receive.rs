@@ -6,10 +6,12 @@ use super::test::bcs_test;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::Outcome;
 use nic_emu::status::WaitingFor;
 
@@ -19,7 +21,7 @@ pub enum Received {
     /// It is complete.
     Complete(Outcome),
     /// This request of the NIC completes it.
-    Request(u32),
+    Request(RequestId),
 }
 
 /// Receives at most `bytes` bytes to `data`, for `comm`; with them goes what the receive tells of its type,
@@ -36,7 +38,7 @@ pub unsafe fn bcs_recv(
     process: &mut Guard,
     call: Primitive,
     envelope: &Envelope,
-    (peer_in_job, comm): (u32, MPI_Comm),
+    (peer_in_job, comm): (Rank, MPI_Comm),
     (data, bytes, told): (*mut u8, usize, u16),
     mode: Mode,
 ) -> MpiResult<Received> {

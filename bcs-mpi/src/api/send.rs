@@ -7,6 +7,7 @@ use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
 use nic_emu::doorbell::RingKind;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::{Posted, Send};
 use nic_emu::status::WaitingFor;
 
@@ -23,11 +24,11 @@ pub unsafe fn bcs_send(
     process: &mut Guard,
     call: Primitive,
     send: &Send,
-    (peer, comm): (u32, MPI_Comm),
+    (peer, comm): (CommRank, MPI_Comm),
     data: *const u8,
     bytes: usize,
     mode: Mode,
-) -> MpiResult<Option<u32>> {
+) -> MpiResult<Option<RequestId>> {
     let what = || WaitingFor {
         call: call.index() as u32,
         context: send.context,

@@ -3,6 +3,7 @@
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::Outcome;
 
 /// Waits for a request of the NIC, in `call`; answers how it ended.
@@ -10,6 +11,6 @@ use nic_emu::port::Outcome;
 /// # Errors
 /// The NIC fails.
 #[inline(always)]
-pub fn bcs_test(process: &mut Guard, call: Primitive, request: u32) -> MpiResult<Outcome> {
+pub fn bcs_test(process: &mut Guard, call: Primitive, request: RequestId) -> MpiResult<Outcome> {
     process.wait_for(request, (call, 1), |process| Ok(process.port.test(request)?))
 }

@@ -16,8 +16,10 @@ use crate::object::topology::Neighbours;
 use crate::object::topology::wiring::{EdgeEnds, Wiring};
 use crate::process::{Guard, Process, drive, with};
 use crate::progress::{Join, Joins, Memory, Party};
+use bcs_core::{LocalRank, Rank};
 use mds::Primitive;
 use nic_emu::edge::{EdgeReader, EdgeWriter};
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::mismatch::EdgeEnd;
 use nic_emu::port::{Put, Take};
 use nic_emu::status::{Room, WaitingFor};
@@ -69,7 +71,7 @@ fn along(
 
 /// Completes the messages of a call; where its members turn out to have called what does not fit, they
 /// are taken back.
-fn complete(process: &mut Guard, party: &Party, requests: Vec<u32>) -> MpiResult {
+fn complete(process: &mut Guard, party: &Party, requests: Vec<RequestId>) -> MpiResult {
     let count = requests.len();
     for request in requests {
         let mut is_taken_back = false;
@@ -94,7 +96,7 @@ fn put_and_take(
     exchange: &AlongEdges,
     wires: &mut EdgeEnds,
     (outgoing, landings): (&side::Wires, &side::Wires),
-    requests: &mut Vec<u32>,
+    requests: &mut Vec<RequestId>,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
     let sent = |block: u32| (outgoing.at(block), send.signature(block));
@@ -192,7 +194,7 @@ fn take(
     };
     let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
     let check = party.check(signature);
-    let receiver = EdgeEnd { rank: process.place.rank, check, bytes: to.bytes() as u64 };
+    let receiver = EdgeEnd { rank: Rank(process.place.rank), check, bytes: to.bytes() as u64 };
     if !sender.fits(&receiver) {
         return Err(misfit(process, party, &sender, &receiver));
     }
@@ -220,9 +222,8 @@ fn take(
 /// The NIC fails.
 async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEnds>> {
     let party = party.tagged_as(Primitive::NeighborAllgather);
-    let local = |process: &Process, peer: u32| -> MpiResult<Option<u32>> {
-        let rank = party.job_rank(peer);
-        Ok(process.port.memory().local_index(rank)?)
+    let local = |process: &Process, peer: u32| -> MpiResult<Option<LocalRank>> {
+        Ok(process.port.memory().local_rank(party.job_rank(peer))?)
     };
     let mut incoming = Vec::with_capacity(neighbours.incoming.len());
     for edge in &neighbours.incoming {

@@ -17,25 +17,26 @@ use crate::point_to_point::send_tag;
 use crate::process::{self, Guard, drive};
 use crate::progress::{Joins, Party};
 use mds::Primitive;
+use nic_emu::contexts::Context;
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The context of messages that make communicators without a parent: above all that communicators get.
-pub(super) const NO_PARENT: u32 = u32::MAX - 3;
+pub(super) const NO_PARENT: Context = Context(u32::MAX - 3);
 
 /// The same between the leaders of two groups.
-pub(super) const BETWEEN_GROUPS: u32 = u32::MAX - 5;
+pub(super) const BETWEEN_GROUPS: Context = Context(u32::MAX - 5);
 
 /// The context that the group's first member takes for it, in which members have these names. This
 /// process is a member.
-fn told(process: &mut Guard, party: Party, names: Group, group: &Group) -> MpiResult<u32> {
+fn told(process: &mut Guard, party: Party, names: Group, group: &Group) -> MpiResult<Context> {
     let leads = names.job_rank(0) == party.rank;
-    let word = if leads { take_context(process, group)?.to_ne_bytes().into() } else { Vec::new() };
+    let word = if leads { take_context(process, group)?.0.to_ne_bytes().into() } else { Vec::new() };
     let what = party.waiting();
     let assembly = Assembly { party, names, leader: 0 };
     let told = drive(process, &what, assembly.tell(word))?;
     let not_told = |_| MpiError::new(Problem::Nic("a group was told no context".into()));
-    taken(told.as_slice().try_into().map(u32::from_ne_bytes).map_err(not_told)?)
+    taken(Context(told.as_slice().try_into().map(u32::from_ne_bytes).map_err(not_told)?))
 }
 
 /// MPI_Comm_create_group: only the group's members call it.
@@ -53,7 +54,7 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
     let parent = process.communicator(comm)?;
     // All of them are members of the parent.
     let names = Group::of(group.ranks().into_iter().filter_map(|rank| parent.group.member(rank)).collect());
-    let way = (parent.context + 1, tag);
+    let way = (parent.context.of_collectives(), tag);
     let party = Party::loose(Primitive::CommCreateGroup, way, parent.rank, parent.group.clone());
     let context = told(&mut process, party, names, &group)?;
     let new = make(&process, comm, group, Kin::default())?;

@@ -16,6 +16,7 @@ use crate::process::exit::end_if_unheard;
 use crate::process::{self, Guard, Process, with};
 use crate::progress::Arrival;
 use crate::progress::meeting::{collective_of, post, waiting_in};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::{self, ERRORS_ARE_FATAL};
 use std::future::poll_fn;
@@ -65,7 +66,7 @@ pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
 
 /// Leaves a communicator, and the hidden one that it has, in which nothing is under way here.
 fn give_up(process: &mut Guard, local: Option<Communicator>, mut freed: Communicator) -> MpiResult {
-    let is_whole = process.port.check_whole(freed.context + 1).is_ok();
+    let is_whole = process.port.check_whole(freed.context.of_collectives()).is_ok();
     if let Some(mut local) = local {
         leave(process, &mut local)?;
         release(local.error_handler)?;
@@ -88,7 +89,7 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
     // Members of a broken communicator do not meet any more.
     end_if_unheard(&process.port, communicator);
     if communicator.contexts().check_whole(&mut process.port).is_err() {
-        process.port.leave_broken(context + 1, members);
+        process.port.leave_broken(context.of_collectives(), members);
         return Ok(());
     }
     let may_not_fit = communicator.on_nic.1 > 1 && communicator.sequence != 0;
@@ -99,14 +100,14 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
     let arrival = Arrival { operation, ..Arrival::BARRIER };
     let collective = collective_of(communicator, Primitive::CommFree, &arrival);
     // SAFETY: nothing is contributed.
-    match unsafe { post(process, &collective, 0, std::ptr::null(), 0, false) } {
+    match unsafe { post(process, &collective, Rank::NOBODY, std::ptr::null(), 0, false) } {
         Ok(waiter) => {
             debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");
             Ok(())
         }
         // Others have found that it is broken since the look above.
         Err(error) if matches!(error.problem(), Problem::Mismatch(_)) => {
-            process.port.leave_broken(context + 1, members);
+            process.port.leave_broken(context.of_collectives(), members);
             Ok(())
         }
         Err(error) => Err(error),

@@ -11,10 +11,10 @@ use super::inter;
 use super::new::{Duplication, Kin, kin_of, make, store, take_context, taken};
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::communicator::NO_CONTEXT;
 use crate::process::{self, Guard, with};
 use crate::progress::{Arrival, Joins, Memory, Party, take_result};
 use mds::Primitive;
+use nic_emu::contexts::Context;
 use nic_emu::descriptor::CollectiveKind;
 
 /// MPI_Comm_idup and, with hints, MPI_Comm_idup_with_info: the duplicate, to be used when the request is
@@ -44,13 +44,13 @@ pub(crate) fn begin(
         return inter::idup(process, call, comm, kin);
     }
     let (root, group) = (communicator.chooser(), communicator.group.clone());
-    let chosen = if communicator.rank == root { take_context(process, &group)? } else { NO_CONTEXT };
+    let chosen = if communicator.rank == root { take_context(process, &group)? } else { Context::NONE };
     let new = make(process, comm, group, kin)?;
-    let new = store(process, new, NO_CONTEXT)?;
+    let new = store(process, new, Context::NONE)?;
     let party = Party::join(&mut process.communicators, comm, call, false)?;
     let what = party.waiting();
     let future = Box::pin(async move {
-        let mut told = chosen.to_ne_bytes();
+        let mut told = chosen.0.to_ne_bytes();
         // SAFETY: the future keeps it until the answer is there.
         let memory = unsafe { Memory::new(told.as_mut_ptr(), told.len()) };
         if party.size > 1 {
@@ -61,7 +61,7 @@ pub(crate) fn begin(
                 with(|process| take_result(process, release, 0, memory))?;
             }
         }
-        let context = taken(u32::from_ne_bytes(told))?;
+        let context = taken(Context(u32::from_ne_bytes(told)))?;
         with(|process| {
             process.set_context(new, context)?;
             tell_of_new(process, call, new)

@@ -14,7 +14,7 @@ use super::new::{Duplication, Kin, make, reach_of, store, subgroup, take_context
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group;
-use crate::object::communicator::{NO_CONTEXT, both, side_of};
+use crate::object::communicator::{both, side_of};
 use crate::object::communicators::local_members;
 use crate::object::error_handler::{release, retain_for};
 use crate::object::hints::Hints;
@@ -23,8 +23,10 @@ use crate::point_to_point::send_tag;
 use crate::process::{self, Guard, Process, drive, with};
 use crate::progress::meeting::gather_all;
 use crate::progress::{Arrival, Joins, Party};
+use bcs_core::Rank;
 use mds::Primitive;
-use nic_emu::contexts::{self, Reach};
+use nic_emu::contexts::{self, Context, Reach};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::root::{NO_ROOT, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::c_int;
@@ -57,9 +59,9 @@ impl Groups {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Taken {
     /// What both groups share, of each communicator; nothing where the other leader takes these.
-    shared: Vec<u32>,
+    shared: Vec<Context>,
     /// Of the hidden ones of the leader's own group.
-    hidden: Vec<u32>,
+    hidden: Vec<Context>,
 }
 
 impl Taken {
@@ -107,30 +109,30 @@ impl AgreedContexts {
         let (mine, _) = Taken::read(&words.own).ok_or_else(strange)?;
         let (theirs, other) = Taken::read(&words.other).ok_or_else(strange)?;
         let all = [&mine.shared, &mine.hidden, &theirs.shared, &theirs.hidden];
-        if all.into_iter().flatten().any(|context| *context == NO_CONTEXT) {
+        if all.into_iter().flatten().any(|context| *context == Context::NONE) {
             return Err(MpiError::new(Problem::NoContext));
         }
         Ok(Self { mine, theirs, other })
     }
 
     /// The context that both groups share of the communicator with this number.
-    fn shared(&self, number: usize) -> u32 {
+    fn shared(&self, number: usize) -> Context {
         let by = if self.mine.shared.is_empty() { &self.theirs } else { &self.mine };
-        by.shared.get(number).copied().unwrap_or(NO_CONTEXT)
+        by.shared.get(number).copied().unwrap_or(Context::NONE)
     }
 
     /// The contexts of the intercommunicator with this number, and of this group's hidden intracommunicator.
-    pub fn contexts(&self, number: usize) -> (u32, u32) {
-        (self.shared(number), self.mine.hidden.get(number).copied().unwrap_or(NO_CONTEXT))
+    pub fn contexts(&self, number: usize) -> (Context, Context) {
+        (self.shared(number), self.mine.hidden.get(number).copied().unwrap_or(Context::NONE))
     }
 }
 
-fn bytes_of(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+fn bytes_of<Number: Copy + Into<u32>>(numbers: &[Number]) -> Vec<u8> {
+    numbers.iter().flat_map(|&number| number.into().to_ne_bytes()).collect()
 }
 
-fn numbers_of(bytes: &[u8]) -> Vec<u32> {
-    bytes.as_chunks().0.iter().map(|number| u32::from_ne_bytes(*number)).collect()
+fn numbers_of<Number: From<u32>>(bytes: &[u8]) -> Vec<Number> {
+    bytes.as_chunks().0.iter().map(|number| u32::from_ne_bytes(*number).into()).collect()
 }
 
 /// An intercommunicator of these groups, and its hidden intracommunicator; MPI_COMM_NULL for who is not
@@ -139,7 +141,7 @@ pub(super) fn build(
     process: &mut Process,
     parent: MPI_Comm,
     groups: Groups,
-    (shared, hidden): (u32, u32),
+    (shared, hidden): (Context, Context),
     kin: Kin,
 ) -> MpiResult<MPI_Comm> {
     let local = make(process, parent, groups.own.clone(), Kin::default())?;
@@ -169,7 +171,7 @@ fn check_disjoint(one: &Group, other: &Group, argument: &'static str, class: c_i
 /// Nobody knows before whether all are on one node, so a context that both share is taken for either case, if
 /// this leader `takes` it.
 fn leading(process: &Process, bridge: Party, peer: u32, takes: bool, own: &Group) -> MpiResult<Leading> {
-    let take = |reach| contexts::take(process.port.memory(), reach).unwrap_or(NO_CONTEXT);
+    let take = |reach| contexts::take(process.port.memory(), reach).unwrap_or(Context::NONE);
     let shared = if takes { EITHER.map(take).to_vec() } else { Vec::new() };
     let taken = Taken { shared, hidden: vec![take_context(process, own)?] };
     Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own.ranks())) })
@@ -182,7 +184,7 @@ async fn introduce(
     assembly: Assembly,
     own: Group,
     leading: Option<MpiResult<Leading>>,
-) -> MpiResult<(Groups, (u32, u32))> {
+) -> MpiResult<(Groups, (Context, Context))> {
     let leads = leading.is_some();
     let agreed = AgreedContexts::new(&across(assembly, leading).await?)?;
     let peers = Group::of(numbers_of(&agreed.other));
@@ -215,13 +217,13 @@ fn leading_to(
 ) -> MpiResult<Leading> {
     let communicator = process.communicators.named("peer_comm", peer_comm)?;
     let peer = communicator.member("remote_leader", remote_leader)?;
-    let (own, theirs) = (process.place.rank, communicator.job_rank(peer));
+    let (own, theirs) = (Rank(process.place.rank), communicator.job_rank(CommRank(peer)));
     if own == theirs {
         let value = format!("{remote_leader}, which is this process");
         let allowed = "it has to be the leader of the other group";
         return Err(MpiError::argument(MPI_ERR_RANK, "remote_leader", value, allowed));
     }
-    let place = (communicator.context + 1, tag);
+    let place = (communicator.context.of_collectives(), tag);
     let bridge =
         Party::loose(Primitive::IntercommCreate, place, communicator.rank, communicator.peers.clone());
     leading(process, bridge, peer, own < theirs, group)
@@ -379,7 +381,7 @@ pub(super) fn dup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin
 pub(super) fn idup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin) -> MpiResult<Duplication> {
     announce(process, call, comm)?;
     let groups = Groups::of(process, comm)?;
-    let new = build(process, comm, groups.clone(), (NO_CONTEXT, NO_CONTEXT), kin)?;
+    let new = build(process, comm, groups.clone(), (Context::NONE, Context::NONE), kin)?;
     let word = move |process: &Process, takes| Ok(Taken::of(process, takes, &[groups])?.word(&[]));
     let (what, words) = conversation(process, call, comm, word)?;
     let future = Box::pin(async move {

@@ -8,7 +8,6 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group;
 use crate::object::attributes::Attributes;
-use crate::object::communicator::NO_CONTEXT;
 use crate::object::communicators::{local_members, register_nodes};
 use crate::object::error_handler::retain;
 use crate::object::hints::Hints;
@@ -16,16 +15,17 @@ use crate::object::topology::{Neighbours, Topology};
 use crate::object::{Communicator, Group};
 use crate::process::{self, Guard, Process};
 use crate::progress::meeting::{agree, gather_all};
+use bcs_core::Rank;
 use mds::Primitive;
-use nic_emu::contexts::{self, Reach};
+use nic_emu::contexts::{self, Context, Reach};
 use nic_emu::status::WaitingFor;
 use std::pin::Pin;
 use std::sync::Arc;
 
 /// Takes a context for a communicator of this group, none if there is no more: who has taken one tells
 /// the other members, also that.
-pub(super) fn take_context(process: &Process, group: &Group) -> MpiResult<u32> {
-    Ok(contexts::take(process.port.memory(), reach_of(process, group)?).unwrap_or(NO_CONTEXT))
+pub(super) fn take_context(process: &Process, group: &Group) -> MpiResult<Context> {
+    Ok(contexts::take(process.port.memory(), reach_of(process, group)?).unwrap_or(Context::NONE))
 }
 
 /// Who uses the context of a communicator of this group.
@@ -33,7 +33,7 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
     let memory = process.port.memory();
     let here = memory.node().0;
     for rank in group.ranks() {
-        if memory.place(rank)?.0 != here {
+        if memory.place(Rank(rank))?.0 != here {
             return Ok(Reach::Nodes);
         }
     }
@@ -44,8 +44,8 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
 ///
 /// # Errors
 /// There was none.
-pub(super) fn taken(context: u32) -> MpiResult<u32> {
-    if context != NO_CONTEXT { Ok(context) } else { Err(MpiError::new(Problem::NoContext)) }
+pub(super) fn taken(context: Context) -> MpiResult<Context> {
+    if context != Context::NONE { Ok(context) } else { Err(MpiError::new(Problem::NoContext)) }
 }
 
 /// What a new communicator has beside its group and its parent's error handler.
@@ -65,14 +65,14 @@ impl Process {
     ///
     /// # Errors
     /// It is gone, or NIC memory is corrupt.
-    pub(super) fn set_context(&mut self, comm: MPI_Comm, context: u32) -> MpiResult {
+    pub(super) fn set_context(&mut self, comm: MPI_Comm, context: Context) -> MpiResult {
         let memory = self.port.memory().clone();
         let communicator = self.communicator_mut(comm)?;
         communicator.context = context;
         register_nodes(&memory, &communicator.everybody(), communicator.local.1, context)?;
         if communicator.is_inter() {
             let local_comm = communicator.local_comm;
-            self.communicator_mut(local_comm)?.made_in = Some(context + 1);
+            self.communicator_mut(local_comm)?.made_in = Some(context.of_collectives());
         }
         Ok(())
     }
@@ -110,12 +110,12 @@ pub(super) fn make(
 pub(super) fn store(
     process: &mut Process,
     communicator: Option<Communicator>,
-    context: u32,
+    context: Context,
 ) -> MpiResult<MPI_Comm> {
     let Some(communicator) = communicator else { return Ok(MPI_COMM_NULL) };
     retain(communicator.error_handler)?;
     let comm = process.communicators.insert(communicator);
-    if context != NO_CONTEXT {
+    if context != Context::NONE {
         process.set_context(comm, context)?;
     }
     Ok(comm)
@@ -137,14 +137,14 @@ pub(crate) fn part_of(
         agree(process, call, comm, |process| take_context(process, &group))?
     } else {
         let is_first = group.size() > 0 && group.job_rank(0) == process.place.rank;
-        let own = if is_first { take_context(process, &group)? } else { NO_CONTEXT };
-        let told = gather_all(process, call, comm, own.to_ne_bytes())?;
+        let own = if is_first { take_context(process, &group)? } else { Context::NONE };
+        let told = gather_all(process, call, comm, own.0.to_ne_bytes())?;
         if group.size() == 0 {
             return Ok(MPI_COMM_NULL);
         }
         let first = process.communicator(comm)?.group.member(group.job_rank(0));
         let told = first.and_then(|first| told.get(first as usize)).copied().unwrap_or_default();
-        u32::from_ne_bytes(told)
+        Context(u32::from_ne_bytes(told))
     };
     let new = make(process, comm, group, kin)?;
     store(process, new, taken(context)?)

@@ -97,7 +97,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
     let _ = THREADS.set((level, std::thread::current().id()));
     let _ = EXIT.set(Exit {
         memory: port.memory().clone(),
-        local_index: port.local_index(),
+        local_rank: port.local_rank(),
         rank: place.rank,
         launched: place.launched,
     });

@@ -16,18 +16,18 @@ use super::topology::wiring::Wiring;
 use super::topology::{Neighbours, Topology};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
+use bcs_core::Rank;
+use nic_emu::contexts::Context;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::root::Side;
 use std::ffi::c_int;
 use std::sync::Arc;
-
-/// In place of a context that is not known yet, or that nobody could take.
-pub(crate) const NO_CONTEXT: u32 = 0;
 
 /// A communicator.
 #[derive(Debug)]
 pub struct Communicator {
     /// Its context, an even number.
-    pub context: u32,
+    pub context: Context,
     /// This process's rank.
     pub rank: u32,
     /// Ranks.
@@ -57,7 +57,7 @@ pub struct Communicator {
     /// The context of the collectives of what this is made in: of a duplicate that a persistent request
     /// has for itself, that of what it is a duplicate of; of a hidden intracommunicator, that of the
     /// intercommunicator. If that is broken, so is this.
-    pub made_in: Option<u32>,
+    pub made_in: Option<Context>,
     /// Attributes.
     pub attributes: Attributes,
     /// Its topology, if it has one.
@@ -79,7 +79,7 @@ impl Communicator {
     /// without a context, too.
     pub(crate) fn new(group: Group, rank: u32, local: (u16, u16)) -> Self {
         Self {
-            context: NO_CONTEXT,
+            context: Context::NONE,
             rank,
             size: group.size(),
             peers: group.clone(),
@@ -168,7 +168,7 @@ impl Communicator {
 
     /// The contexts of its collectives, and of those of what it was made in.
     pub(crate) fn contexts(&self) -> Contexts {
-        Contexts { own: self.context + 1, above: [self.made_in, None] }
+        Contexts { own: self.context.of_collectives(), above: [self.made_in, None] }
     }
 
     /// Which of an intercommunicator's groups is this process's.
@@ -189,9 +189,9 @@ impl Communicator {
     /// # Errors
     /// Another rank than peers have.
     #[inline]
-    pub fn peer(&self, argument: &'static str, value: c_int) -> MpiResult<Option<u32>> {
+    pub fn peer(&self, argument: &'static str, value: c_int) -> MpiResult<Option<CommRank>> {
         if (value as u32) < self.peer_count {
-            return Ok(Some(value as u32));
+            return Ok(Some(CommRank(value as u32)));
         }
         if value == MPI_PROC_NULL {
             return Ok(None);
@@ -204,12 +204,12 @@ impl Communicator {
     /// # Errors
     /// Another rank than peers have.
     #[inline]
-    pub fn source(&self, value: c_int) -> MpiResult<Option<u32>> {
+    pub fn source(&self, value: c_int) -> MpiResult<Option<CommRank>> {
         if (value as u32) < self.peer_count {
-            return Ok(Some(value as u32));
+            return Ok(Some(CommRank(value as u32)));
         }
         match value {
-            MPI_ANY_SOURCE => Ok(Some(nic_emu::descriptor::ANY_SOURCE)),
+            MPI_ANY_SOURCE => Ok(Some(CommRank::ANY_SOURCE)),
             MPI_PROC_NULL => Ok(None),
             _ => Err(self.wrong_rank("source", value, " (or MPI_ANY_SOURCE, MPI_PROC_NULL)")),
         }
@@ -230,8 +230,8 @@ impl Communicator {
 
     /// A peer's rank in the job.
     #[inline]
-    pub fn job_rank(&self, peer: u32) -> u32 {
-        self.peers.job_rank(peer)
+    pub fn job_rank(&self, peer: CommRank) -> Rank {
+        Rank(self.peers.job_rank(peer.0))
     }
 }
 

@@ -9,7 +9,8 @@ use crate::error::{MpiError, MpiResult};
 use crate::handle::Table;
 use crate::kind::{Kind, Stale};
 use crate::object::error_handler::{release, retain};
-use nic_emu::contexts;
+use bcs_core::Rank;
+use nic_emu::contexts::{self, Context};
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
 use nic_emu::memory::groups;
@@ -50,7 +51,7 @@ impl Communicators {
                 ..Communicator::new(all, rank, local)
             },
             own: Communicator {
-                context: self_context(rank),
+                context: self_context(Rank(rank)),
                 name: "MPI_COMM_SELF".into(),
                 ..Communicator::new(alone, 0, (0, 1))
             },
@@ -172,7 +173,7 @@ impl Communicators {
 pub(crate) fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Result<(u16, u16), PortError> {
     let mut local = (0, 0);
     for member in 0..group.size() {
-        if memory.local_index(group.job_rank(member))?.is_some() {
+        if memory.local_rank(Rank(group.job_rank(member)))?.is_some() {
             local.0 += (member < rank) as u16;
             local.1 += 1;
         }
@@ -186,10 +187,10 @@ pub(crate) fn register_nodes(
     memory: &NicMemory,
     group: &Group,
     here: u16,
-    context: u32,
+    context: Context,
 ) -> Result<(), PortError> {
     if (here as u32) < group.size() && contexts::has_slot(memory, context) {
-        groups::register(memory, context + 1, group.ranks())?;
+        groups::register(memory, context.of_collectives(), group.ranks().into_iter().map(Rank))?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The contexts of a communicator's collectives, and whether the communicator is broken.
 
 use crate::error::MpiResult;
+use nic_emu::contexts::Context;
 use nic_emu::port::{Port, PortError};
 
 /// The context of a communicator's collectives, and those of what it was made in: an intercommunicator's
@@ -8,8 +9,8 @@ use nic_emu::port::{Port, PortError};
 /// program's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contexts {
-    pub(crate) own: u32,
-    pub(crate) above: [Option<u32>; 2],
+    pub(crate) own: Context,
+    pub(crate) above: [Option<Context>; 2],
 }
 
 impl Contexts {

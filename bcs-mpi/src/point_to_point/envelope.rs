@@ -5,9 +5,10 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Communicator;
 use crate::object::datatype::buffer::{Elements, Names};
 use crate::object::datatype::{Datatypes, Incoming, Outgoing};
-use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG};
+use bcs_core::Rank;
+use nic_emu::descriptor::ANY_TAG;
 use nic_emu::matching::Envelope;
-use nic_emu::status::NOBODY;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::{c_int, c_void};
 
 #[cold]
@@ -52,7 +53,7 @@ impl Elements<*mut c_void> {
 pub(super) type Peer = (c_int, c_int, MPI_Comm);
 
 /// What a receive or a probe matches, and the source's rank in the job.
-pub(super) type Source = (Envelope, u32);
+pub(super) type Source = (Envelope, Rank);
 
 /// The tag of a send.
 #[inline(always)]
@@ -74,6 +75,7 @@ pub(super) fn envelope(
         _ => return Err(wrong_tag(argument, tag, " (or MPI_ANY_TAG)")),
     };
     let Some(source) = communicator.source(source)? else { return Ok(None) };
-    let peer_in_job = if source == ANY_SOURCE { NOBODY } else { communicator.job_rank(source) };
+    let peer_in_job =
+        if source == CommRank::ANY_SOURCE { Rank::NOBODY } else { communicator.job_rank(source) };
     Ok(Some((Envelope { context: communicator.context, source, tag }, peer_in_job)))
 }

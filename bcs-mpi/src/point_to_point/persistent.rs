@@ -13,7 +13,9 @@ use crate::object::datatype::buffer::{Elements, NAMES, Staged};
 use crate::object::request::{Begun, Finished, Parts, Starter, State, Status};
 use crate::process;
 use crate::request::persistent;
+use bcs_core::Rank;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Posted, Send};
 use std::ffi::{c_int, c_void};
 
@@ -22,7 +24,7 @@ struct PersistentSend {
     mode: SendMode,
     message: Outgoing,
     /// The descriptor, and the destination's rank in the communicator; none for MPI_PROC_NULL.
-    to: Option<(Send, u32)>,
+    to: Option<(Send, CommRank)>,
     comm: MPI_Comm,
 }
 
@@ -75,7 +77,7 @@ struct PersistentReceive {
     /// Where it is unpacked from, if it must be: with the operation while that is under way.
     staged: Option<Box<Staged>>,
     /// What it matches, and the source's rank in the job; none for MPI_PROC_NULL.
-    from: Option<(Envelope, u32)>,
+    from: Option<(Envelope, Rank)>,
     comm: MPI_Comm,
 }
 

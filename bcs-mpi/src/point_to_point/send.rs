@@ -12,6 +12,7 @@ use crate::object::datatype::buffer::{Elements, NAMES, Names};
 use crate::object::request::{BUFFERED, State};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::Send;
 use std::ffi::{c_int, c_void};
 
@@ -60,7 +61,7 @@ pub(super) fn check<const COMPARED: bool>(
     (dest, tag, comm): Peer,
     mode: SendMode,
     (names, peer_names): (&Names, &[&'static str; 2]),
-) -> MpiResult<(Outgoing, Option<(Send, u32)>)> {
+) -> MpiResult<(Outgoing, Option<(Send, CommRank)>)> {
     let message = buffer.outgoing(&process.datatypes, names, dest)?;
     let signature = process.datatypes.told::<COMPARED>(buffer.count, buffer.datatype);
     let communicator = process.communicator(comm)?;
@@ -68,7 +69,7 @@ pub(super) fn check<const COMPARED: bool>(
     let Some(peer) = communicator.peer(peer_names[0], dest)? else { return Ok((message, None)) };
     let send = Send {
         context: communicator.context,
-        source: communicator.rank,
+        source: CommRank(communicator.rank),
         tag,
         destination: communicator.job_rank(peer),
         synchronous: mode == SendMode::Synchronous,

@@ -10,9 +10,11 @@ use crate::object::datatype::buffer::{Elements, NAMES, Names, RECEIVE_NAMES, SEN
 use crate::object::datatype::{Incoming, Outgoing};
 use crate::object::request::{Finished, Pair, State, Status, Statuses};
 use crate::process::{self, Guard};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::Send;
 use nic_emu::slab::BUFFERED_BYTES;
 use std::ffi::{c_int, c_void};
@@ -34,11 +36,11 @@ pub struct Peers {
 /// no peer for MPI_PROC_NULL.
 struct Halves {
     message: Outgoing,
-    to: Option<(Send, u32)>,
+    to: Option<(Send, CommRank)>,
     buffer: Incoming,
     /// What the receive tells of its type.
     told: u16,
-    from: Option<(Envelope, u32)>,
+    from: Option<(Envelope, Rank)>,
 }
 
 /// The halves of a call, each of a buffer with the names of its arguments.
@@ -79,7 +81,7 @@ impl Halves {
         call: Primitive,
         comm: MPI_Comm,
         mode: Mode,
-    ) -> MpiResult<Option<u32>> {
+    ) -> MpiResult<Option<RequestId>> {
         let Some((to, peer)) = &self.to else { return Ok(None) };
         // SAFETY: the promise of `Elements::new`.
         unsafe { bcs_send(process, call, to, (*peer, comm), self.message.data, self.message.bytes, mode) }

@@ -6,6 +6,7 @@
 use super::guard::{LifePhase, phase};
 use super::monitor;
 use crate::object::Communicator;
+use bcs_core::LocalRank;
 use nic_emu::abort;
 use nic_emu::hang::HangReport;
 use nic_emu::memory::NicMemory;
@@ -18,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 /// What an abort needs without the lock: the thread that holds it may be the one that is stuck.
 pub(crate) struct Exit {
     pub(crate) memory: Arc<NicMemory>,
-    pub(crate) local_index: u32,
+    pub(crate) local_rank: LocalRank,
     pub(crate) rank: u32,
     pub(crate) launched: bool,
 }
@@ -29,7 +30,7 @@ pub(crate) static EXIT: OnceLock<Exit> = OnceLock::new();
 /// given and waited for nobody: it ends the job.
 pub(crate) fn end_if_unheard(port: &Port, communicator: &Communicator) {
     if communicator.errors_are_fatal()
-        && let Err(PortError::Broken(report)) = port.check_whole(communicator.context + 1)
+        && let Err(PortError::Broken(report)) = port.check_whole(communicator.context.of_collectives())
     {
         end_told(&report);
     }
@@ -42,7 +43,7 @@ pub fn abort_job(code: c_int, message: &str) -> ! {
         Some(exit) => {
             let message = format!("rank {}: {message}", exit.rank);
             if exit.launched {
-                abort::say(&exit.memory, exit.local_index, code, &message);
+                abort::say(&exit.memory, exit.local_rank, code, &message);
             } else {
                 say(&message);
             }

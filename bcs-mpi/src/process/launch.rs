@@ -12,7 +12,7 @@
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
 use crate::object::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
-use bcs_core::TypeCheck;
+use bcs_core::{LocalRank, TypeCheck};
 use nic_emu::host::mapping::{self, MapError};
 use nic_emu::memory::Layout;
 use nic_emu::port::{Port, PortError};
@@ -97,13 +97,13 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     }
     let rank: u32 = required("BCS_RANK")?;
     let size: u32 = required("BCS_SIZE")?;
-    let local_rank: u32 = required("BCS_LOCAL_RANK")?;
+    let local_rank = LocalRank(required("BCS_LOCAL_RANK")?);
     let fd: i32 = required("BCS_NIC_FD")?;
     let memory = mapping::attach(descriptor(fd)?)?;
     let status =
         &memory.rank(local_rank).map_err(|_| wrong("BCS_LOCAL_RANK", "no rank of this node"))?.status;
     let job_ranks = memory.layout().job_ranks;
-    if job_ranks != size || status.job_rank() != rank {
+    if job_ranks != size || status.job_rank().0 != rank {
         return Err(LaunchError::Mismatch { rank, size, job_ranks });
     }
     let place = Place {
@@ -157,7 +157,7 @@ fn alone() -> Result<(Port, Place), LaunchError> {
         appnum: None,
         universe_size: None,
     };
-    Ok((Port::open(Arc::new(memory), 0)?, place))
+    Ok((Port::open(Arc::new(memory), LocalRank(0))?, place))
 }
 
 /// The descriptor of NIC memory: the inherited one, or, where an intermediate program closed that, the

@@ -7,6 +7,7 @@
 use super::launch::Place;
 use crate::host;
 use crate::object::collective::{Collective, MOST_ALGORITHMS};
+use bcs_core::LocalRank;
 use mds::mmds::{AlgorithmReport, UnexpectedReport};
 use mds::{Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
 use nic_emu::memory::NicMemory;
@@ -31,10 +32,10 @@ struct Monitor {
     main_thread: Option<ThreadId>,
     directory: PathBuf,
     run: mds::trace::Run,
-    /// This rank, its NIC memory, and its index there.
+    /// This rank, its NIC memory, and which rank it is there.
     rank: u32,
     memory: Arc<NicMemory>,
-    local_index: u32,
+    local_rank: LocalRank,
 }
 
 thread_local! {
@@ -134,7 +135,7 @@ pub fn start(
         run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: port.memory().node().1 },
         rank: place.rank,
         memory: port.memory().clone(),
-        local_index: port.local_index(),
+        local_rank: port.local_rank(),
     };
     if MONITOR.set(monitor).is_ok() {
         ON.store(true, Ordering::Release);
@@ -160,7 +161,7 @@ pub fn finish() {
     };
     let mut report = monitor.recorder.report();
     report.collectives = algorithms();
-    if let Ok(pool) = UnexpectedPool::of(memory, monitor.local_index) {
+    if let Ok(pool) = UnexpectedPool::of(memory, monitor.local_rank) {
         report.unexpected = UnexpectedReport { messages: pool.messages(), most_bytes: pool.most_bytes() };
     }
     if let Err(error) = mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &report) {

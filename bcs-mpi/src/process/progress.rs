@@ -5,6 +5,7 @@
 
 use crate::error::MpiResult;
 use crate::object::request::{End, State, Steps, UnderWay};
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::Awaits;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// A member that has arrived and waits for its release.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
-    pub(crate) request: u32,
+    pub(crate) request: RequestId,
     pub(crate) awaits: Awaits,
 }
 

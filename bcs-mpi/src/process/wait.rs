@@ -9,6 +9,7 @@ use super::progress::Waiter;
 use super::state::Process;
 use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::{LONGEST_SLEEP, Port, SOME_REQUESTS, Waiting, Waits};
 use nic_emu::status::{Room, WaitingFor};
 use nic_emu::waiting::Pause;
@@ -93,7 +94,7 @@ impl Guard {
     #[inline]
     pub fn wait_for<T>(
         &mut self,
-        request: u32,
+        request: RequestId,
         (call, requests): (Primitive, usize),
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
@@ -104,7 +105,7 @@ impl Guard {
     #[inline]
     fn look_and_wait<T>(
         &mut self,
-        request: Option<u32>,
+        request: Option<RequestId>,
         what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
@@ -133,7 +134,7 @@ impl Guard {
     /// Waits a little for the collective that the operation has reached; false if it has reached none since
     /// `last`.
     #[inline]
-    fn be_patient(&mut self, last: &mut Option<u32>) -> MpiResult<bool> {
+    fn be_patient(&mut self, last: &mut Option<RequestId>) -> MpiResult<bool> {
         // Where there are other operations under way, it is not known whose it is.
         let awaited = self.progress.awaited.take().filter(|_| self.progress.tasks.len() <= 1);
         let Some(Waiter { request, awaits }) = awaited else { return Ok(false) };

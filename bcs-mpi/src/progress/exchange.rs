@@ -20,6 +20,7 @@ use super::pending::{Pending, misfit};
 use super::released::take_board;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{Guard, ready, with};
+use bcs_core::LocalRank;
 use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Loan, Portion};
 use nic_emu::memory::NicMemory;
 use nic_emu::policy;
@@ -149,12 +150,12 @@ impl Exchange {
     /// What these members give in this step.
     fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
         let giver = |process: &mut Guard, number, member| {
-            let Some(local_index) = self.memory.local_index(self.party.job_rank(member))? else {
+            let Some(local_rank) = self.memory.local_rank(self.party.job_rank(member))? else {
                 let problem =
                     format!("rank {member} is on another node, and cannot take part in an exchange");
                 return Err(MpiError::new(Problem::Nic(problem)));
             };
-            Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
+            Ok(Giver { number, member, local_rank, reader: process.port.lane_reader(local_rank) })
         };
         let all = members.enumerate();
         let givers = with(|process| all.map(|(number, member)| giver(process, number, member)).collect())?;
@@ -363,7 +364,7 @@ struct Giver {
     /// Its place among those asked for.
     number: usize,
     member: u32,
-    local_index: u32,
+    local_rank: LocalRank,
     reader: LaneReader,
 }
 
@@ -392,7 +393,7 @@ impl<'a> Offers<'a> {
         exchange
             .until(|process, may_rest| {
                 for (place, giver) in givers.iter_mut().enumerate() {
-                    let local = giver.local_index;
+                    let local = giver.local_rank;
                     let found = giver.reader.find(&exchange.memory, local, key, rank, may_rest);
                     if let Some(chunk) = found? {
                         giver.reader.advance();
@@ -423,9 +424,9 @@ impl Offer<'_> {
                 Ok(true)
             }
             Portion::Lent(address) => with(|process| {
-                let Giver { local_index, .. } = self.giver;
+                let Giver { local_rank, .. } = self.giver;
                 // SAFETY: the promise of `Memory::new`.
-                Ok(unsafe { process.port.read_lent_memory(local_index, address, to.first(), to.bytes())? })
+                Ok(unsafe { process.port.read_lent_memory(local_rank, address, to.first(), to.bytes())? })
             }),
         }
     }

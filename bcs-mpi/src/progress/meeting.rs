@@ -12,10 +12,13 @@ use crate::object::Communicator;
 use crate::object::contexts::Contexts;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process};
+use bcs_core::Rank;
 use mds::Primitive;
+use nic_emu::contexts::Context;
 use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::{Awaits, Collective, Release};
-use nic_emu::status::{NOBODY, WaitingFor};
+use nic_emu::status::WaitingFor;
 
 /// What a member reaches.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +60,7 @@ impl Arrival {
         &self,
         sequence: u32,
         call: Primitive,
-        context: u32,
+        context: Context,
         (comm, local): ((u32, u32), (u16, u16)),
     ) -> Collective {
         let &Self { kind, operation, root, most_bytes } = self;
@@ -74,7 +77,7 @@ pub(crate) fn collective_of(
     arrival: &Arrival,
 ) -> Collective {
     let members = (communicator.on_nic, communicator.local);
-    arrival.collective(communicator.next_sequence(), call, communicator.context + 1, members)
+    arrival.collective(communicator.next_sequence(), call, communicator.context.of_collectives(), members)
 }
 
 /// Posts this rank's arrival at a collective, whose root, if it is a broadcast, has this rank in the job;
@@ -90,7 +93,7 @@ pub(crate) fn collective_of(
 pub(crate) unsafe fn post(
     process: &mut Guard,
     collective: &Collective,
-    root: u32,
+    root: Rank,
     data: *const u8,
     bytes: usize,
     wanted: bool,
@@ -122,7 +125,7 @@ pub(super) unsafe fn tell(
     data: *const u8,
     bytes: usize,
     wanted: bool,
-) -> MpiResult<Option<u32>> {
+) -> MpiResult<Option<RequestId>> {
     let what = || collective.waiting(bytes);
     process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
     // SAFETY: the caller's promise.
@@ -131,9 +134,9 @@ pub(super) unsafe fn tell(
 
 /// What a member waits for: of a broadcast the root, which has this rank in the job, else all others.
 #[inline]
-pub(super) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
+pub(super) fn awaits(process: &Process, collective: &Collective, root: Rank) -> MpiResult<Awaits> {
     if collective.kind == CollectiveKind::Broadcast && collective.comm.0 != collective.root {
-        let root = process.port.memory().local_index(root)?;
+        let root = process.port.memory().local_rank(root)?;
         return Ok(root.map_or(Awaits::Members(0), Awaits::Rank));
     }
     let local = collective.local.1 as u32;
@@ -151,10 +154,10 @@ pub fn waiting_in(
 ) -> WaitingFor {
     WaitingFor {
         call: call.index() as u32,
-        context: communicator.context + 1,
-        peer: root.unwrap_or(NOBODY),
+        context: communicator.context.of_collectives(),
+        peer: root.map_or(CommRank::NOBODY, CommRank),
         bytes: bytes as u64,
-        peer_in_job: root.map_or(NOBODY, |root| communicator.job_rank(root)),
+        peer_in_job: root.map_or(Rank::NOBODY, |root| communicator.job_rank(CommRank(root))),
         ..WaitingFor::SOMETHING
     }
 }
@@ -181,7 +184,7 @@ pub(crate) unsafe fn attend(
     let communicator = process.communicator_mut(comm)?;
     let what = waiting_in(communicator, call, peer, awaited);
     let collective = collective_of(communicator, call, arrival);
-    let root = arrival.awaited().map_or(0, |root| communicator.job_rank(root));
+    let root = arrival.awaited().map_or(Rank::NOBODY, |root| communicator.job_rank(CommRank(root)));
     // SAFETY: the caller's promise.
     let waiter = unsafe { post(process, &collective, root, data, bytes, wanted)? };
     let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
@@ -253,19 +256,19 @@ pub fn agree(
     process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
-    choose: impl FnOnce(&mut Process) -> MpiResult<u32>,
-) -> MpiResult<u32> {
+    choose: impl FnOnce(&mut Process) -> MpiResult<Context>,
+) -> MpiResult<Context> {
     let communicator = process.communicator(comm)?;
     let (rank, size, root) = (communicator.rank, communicator.size, communicator.chooser());
-    let chosen = if rank == root { choose(process)? } else { 0 };
+    let chosen = if rank == root { choose(process)? } else { Context::NONE };
     if size == 1 {
         return Ok(chosen);
     }
     let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
-    let released = meet(process, call, comm, &arrival, &chosen.to_ne_bytes())?;
+    let released = meet(process, call, comm, &arrival, &chosen.0.to_ne_bytes())?;
     Ok(match released {
         Some(Release::Result(payload)) if rank != root => {
-            u32::from_ne_bytes([payload[0], payload[1], payload[2], payload[3]])
+            Context(u32::from_ne_bytes([payload[0], payload[1], payload[2], payload[3]]))
         }
         _ => chosen,
     })

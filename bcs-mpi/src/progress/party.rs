@@ -23,11 +23,14 @@ use crate::object::contexts::Contexts;
 use crate::object::wanted::Wanted;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process, ready, with};
+use bcs_core::Rank;
 use mds::Primitive;
+use nic_emu::contexts::Context;
 use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::{Collective, Posted, Release, Send};
 use nic_emu::status::WaitingFor;
 use std::cell::Cell;
@@ -129,7 +132,7 @@ impl Party {
     /// Processes that have no communicator yet, or are two of one: they call each other by their ranks in
     /// `peers`, this one by `rank`, and their messages have this context and tag. The NIC does nothing
     /// for them as a whole.
-    pub fn loose(call: Primitive, (context, tag): (u32, i32), rank: u32, peers: Group) -> Self {
+    pub fn loose(call: Primitive, (context, tag): (Context, i32), rank: u32, peers: Group) -> Self {
         Self {
             comm: MPI_COMM_NULL,
             rank,
@@ -181,17 +184,17 @@ impl Party {
 
     #[inline]
     fn send_to(&self, to: u32) -> Send {
-        let (context, source, tag) = (self.contexts.own, self.rank, self.tag);
+        let (context, source, tag) = (self.contexts.own, CommRank(self.rank), self.tag);
         Send { context, source, tag, destination: self.job_rank(to), synchronous: false, signature: 0 }
     }
 
     #[inline]
     fn receive_from(&self, from: u32) -> Envelope {
-        Envelope { context: self.contexts.own, source: from, tag: self.tag }
+        Envelope { context: self.contexts.own, source: CommRank(from), tag: self.tag }
     }
 
     /// The message of a request of the NIC, if that is not complete; received messages have so much room.
-    pub fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
+    pub fn pending(&self, nic: Option<RequestId>, room: Option<u64>) -> Pending {
         Pending::new(nic, room, self.contexts)
     }
 
@@ -203,12 +206,12 @@ impl Party {
     }
 
     /// A member's rank in the job.
-    pub fn job_rank(&self, member: u32) -> u32 {
-        self.peers.job_rank(member)
+    pub fn job_rank(&self, member: u32) -> Rank {
+        Rank(self.peers.job_rank(member))
     }
 
     /// The context of its messages.
-    pub fn context(&self) -> u32 {
+    pub fn context(&self) -> Context {
         self.contexts.own
     }
 
@@ -228,10 +231,10 @@ impl Party {
         process: &mut Guard,
         to: u32,
         (data, signature): (Memory, u16),
-    ) -> MpiResult<Option<u32>> {
+    ) -> MpiResult<Option<RequestId>> {
         let (send, check) = (self.send_to(to), self.check(signature));
         let peer_in_job = send.destination;
-        let what = || WaitingFor { peer: to, peer_in_job, sends: true, ..self.waiting() };
+        let what = || WaitingFor { peer: CommRank(to), peer_in_job, sends: true, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
         // SAFETY: the promise of `Memory::new`.
         let posted = unsafe { process.port.post_checked_send(&send, check, data.first(), data.bytes())? };
@@ -242,7 +245,11 @@ impl Party {
                 Ok(None)
             }
             Posted::Request(request) => {
-                process.port.requests_mut().label(request, (to, send.destination), self.comm.0 as u64);
+                process.port.requests_mut().label(
+                    request,
+                    (CommRank(to), send.destination),
+                    self.comm.0 as u64,
+                );
                 process.port.nudge(true)?;
                 Ok(Some(request))
             }
@@ -259,10 +266,10 @@ impl Party {
         process: &mut Guard,
         from: u32,
         (place, signature): (Memory, u16),
-    ) -> MpiResult<u32> {
+    ) -> MpiResult<RequestId> {
         let envelope = self.receive_from(from);
         let (check, peer) = (self.check(signature), (self.job_rank(from), self.comm.0 as u64));
-        let what = || WaitingFor { peer: from, peer_in_job: peer.0, ..self.waiting() };
+        let what = || WaitingFor { peer: CommRank(from), peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
         let place = (place.first(), place.bytes());
@@ -311,7 +318,7 @@ impl Party {
     ) -> MpiResult<Option<Waiter>> {
         with(|process| {
             let collective = self.collective(process, arrival)?;
-            let root = arrival.awaited().map_or(0, |root| self.job_rank(root));
+            let root = arrival.awaited().map_or(Rank::NOBODY, |root| self.job_rank(root));
             if self.blocks {
                 // SAFETY: the caller's promise.
                 return unsafe { post(process, &collective, root, data, bytes, wanted) };
@@ -406,7 +413,7 @@ impl Members for Party {
 
     fn post_send(&self, to: u32, data: Memory) -> MpiResult<Pending> {
         with(|process| {
-            let (send, peer, mode) = (self.send_to(to), (to, self.comm), Mode::NonBlocking);
+            let (send, peer, mode) = (self.send_to(to), (CommRank(to), self.comm), Mode::NonBlocking);
             // SAFETY: the promise of `Memory::new`.
             let posted =
                 unsafe { bcs_send(process, self.call, &send, peer, data.first(), data.bytes(), mode)? };

@@ -5,6 +5,7 @@ use super::members::Message;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::contexts::Contexts;
 use crate::process::{Process, ready, with};
+use nic_emu::memory::numbers::RequestId;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -14,7 +15,7 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub struct Pending {
     /// The NIC's request; none once it is complete.
-    nic: Option<u32>,
+    nic: Option<RequestId>,
     /// Room for it, if it is received.
     room: Option<u64>,
     /// Those of its party.
@@ -28,13 +29,13 @@ pub struct Pending {
 
 impl Pending {
     /// The message of a request of the NIC, if that is not complete; received messages have so much room.
-    pub(super) fn new(nic: Option<u32>, room: Option<u64>, contexts: Contexts) -> Self {
+    pub(super) fn new(nic: Option<RequestId>, room: Option<u64>, contexts: Contexts) -> Self {
         Self { nic, room, contexts, is_taken_back: false, is_exact: false, giver: None }
     }
 
     /// Looks at the NIC's request, which is complete before the message's memory is let go of, whatever
     /// has happened.
-    fn look(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<()>> {
+    fn look(&mut self, process: &mut Process, request: RequestId) -> MpiResult<Option<()>> {
         let Some(outcome) = process.port.test(request)? else {
             if !self.is_taken_back && self.contexts.check_whole(&mut process.port).is_err() {
                 self.is_taken_back = true;
@@ -47,7 +48,7 @@ impl Pending {
         let sent = outcome.length.bytes();
         match self.room {
             Some(room) if sent > room || self.is_exact && sent < room => {
-                let from = self.giver.unwrap_or(outcome.source);
+                let from = self.giver.unwrap_or(outcome.source.0);
                 Err(misfit(sent as usize, room as usize, from))
             }
             _ => Ok(Some(())),

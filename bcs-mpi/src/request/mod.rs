@@ -16,8 +16,8 @@ use crate::kind::{Kind, Stale};
 use crate::object::request::{BUFFERED, Finished, Request, State, Status};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
-use nic_emu::descriptor::NO_REQUEST;
 use nic_emu::memory::REQUESTS;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::outstanding::About;
 use nic_emu::port::Port;
 use nic_emu::status::WaitingFor;
@@ -25,13 +25,13 @@ use nic_emu::status::WaitingFor;
 impl Process {
     /// The handle of a plain request: of an operation that the NIC alone carries out.
     #[inline(always)]
-    pub fn plain_request(&mut self, nic: u32) -> MPI_Request {
-        MPI_Request(pack(Kind::Request, self.port.requests_mut().name(nic), nic))
+    pub fn plain_request(&mut self, nic: RequestId) -> MPI_Request {
+        MPI_Request(pack(Kind::Request, self.port.requests_mut().name(nic), nic.0))
     }
 
     /// The NIC's request of a plain request's handle; none for every other handle.
     #[inline(always)]
-    fn plain(&self, handle: MPI_Request) -> Option<u32> {
+    fn plain(&self, handle: MPI_Request) -> Option<RequestId> {
         plain(&self.port, handle)
     }
 
@@ -43,7 +43,7 @@ impl Process {
     }
 
     /// The NIC's request that a handle's operation waits for; none where it waits for more.
-    fn awaited(&mut self, handle: MPI_Request) -> MpiResult<Option<u32>> {
+    fn awaited(&mut self, handle: MPI_Request) -> MpiResult<Option<RequestId>> {
         match self.plain(handle) {
             Some(nic) => Ok(Some(nic)),
             None => Ok(self.request(handle)?.state.nic()),
@@ -55,8 +55,8 @@ impl Process {
     fn waiting_for(&mut self, call: Primitive, handle: MPI_Request, count: usize) -> MpiResult<WaitingFor> {
         let (call, requests) = (call.index() as u32, count as u32);
         // An operation of several steps has no peer of its own.
-        let nic = self.awaited(handle)?.unwrap_or(NO_REQUEST);
-        if nic == NO_REQUEST
+        let nic = self.awaited(handle)?.unwrap_or(RequestId::NONE);
+        if nic == RequestId::NONE
             && let Some(what) = self.request(handle)?.state.waits_for()
         {
             return Ok(WaitingFor { requests, ..what });
@@ -69,7 +69,7 @@ impl Process {
 /// one.
 pub fn to_int(process: &mut Process, handle: usize) -> Option<i32> {
     if let Some(nic) = process.plain(MPI_Request(handle)) {
-        return Some(nic as i32 + FIRST_INT);
+        return Some(nic.0 as i32 + FIRST_INT);
     }
     if handle != BUFFERED.0 {
         return process.requests.table.to_int(handle);
@@ -85,7 +85,7 @@ pub fn from_int(process: &Process, int: i32) -> Option<usize> {
         return process
             .port
             .requests()
-            .name_of(index)
+            .name_of(RequestId(index))
             .map(|generation| pack(Kind::Request, generation, index));
     }
     process.requests.table.handle_of(int)
@@ -93,8 +93,9 @@ pub fn from_int(process: &Process, int: i32) -> Option<usize> {
 
 /// The NIC's request of a plain request's handle; none for every other handle.
 #[inline(always)]
-fn plain(port: &Port, handle: MPI_Request) -> Option<u32> {
+fn plain(port: &Port, handle: MPI_Request) -> Option<RequestId> {
     let (nic, generation) = unpack(Kind::Request, handle.0)?;
+    let nic = RequestId(nic);
     port.requests().is_named(nic, generation).then_some(nic)
 }
 
@@ -102,7 +103,7 @@ fn plain(port: &Port, handle: MPI_Request) -> Option<u32> {
 #[cold]
 fn no_request(port: &Port, handle: MPI_Request, why: Stale) -> MpiError {
     let was_plain = unpack(Kind::Request, handle.0)
-        .is_some_and(|(nic, generation)| port.requests().was_named(nic, generation));
+        .is_some_and(|(nic, generation)| port.requests().was_named(RequestId(nic), generation));
     MpiError::handle("request", handle.0, Kind::Request, if was_plain { Stale::Freed } else { why })
 }
 

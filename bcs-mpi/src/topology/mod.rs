@@ -33,7 +33,7 @@ fn named(rank: Option<u32>) -> c_int {
 
 /// The rank of an argument in a communicator.
 fn member(communicator: &Communicator, argument: &'static str, value: c_int) -> MpiResult<u32> {
-    communicator.peer(argument, value)?.ok_or_else(|| {
+    communicator.peer(argument, value)?.map(u32::from).ok_or_else(|| {
         let allowed = format!("{} has ranks 0..{}", communicator.title(), communicator.size - 1);
         MpiError::argument(MPI_ERR_RANK, argument, "MPI_PROC_NULL", allowed)
     })

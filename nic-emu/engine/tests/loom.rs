@@ -2,6 +2,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p nic-engine --test loom --release`.
 #![cfg(loom)]
 
+use bcs_core::LocalRank;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::thread;
@@ -63,7 +64,7 @@ fn every_posted_entry_is_taken_once_and_whole_with_two_holders() {
                 let mut heads = Heads(0);
                 for value in 1..=3u64 {
                     while heads.ahead_of(nic.taken.read(), RingKind::Send) >= 2 {
-                        nic.drive(Holder::rank(0));
+                        nic.drive(Holder::rank(LocalRank(0)));
                         thread::yield_now();
                     }
                     Ring::new(&nic.cells).cell(heads.get(RingKind::Send)).write(&[value; 8]);
@@ -72,10 +73,10 @@ fn every_posted_entry_is_taken_once_and_whole_with_two_holders() {
                 }
             })
         };
-        nic.drive(Holder::rank(1));
+        nic.drive(Holder::rank(LocalRank(1)));
         poster.join().unwrap();
-        nic.drive(Holder::rank(1));
-        assert!(nic.token.try_take(Holder::rank(1)));
+        nic.drive(Holder::rank(LocalRank(1)));
+        assert!(nic.token.try_take(Holder::rank(LocalRank(1))));
         assert_eq!((nic.sum.load(Ordering::Relaxed), nic.count.load(Ordering::Relaxed)), (6, 3));
     });
 }
@@ -150,6 +151,8 @@ struct Claimed {
     queued: [AtomicU64; 2],
 }
 
+const SENDER: LocalRank = LocalRank(0);
+
 impl Claimed {
     fn new() -> Self {
         Self {
@@ -170,7 +173,7 @@ impl Claimed {
         while heads.ahead_of(taken, RingKind::Send) > 0 {
             let place = taken.get(RingKind::Send);
             let label = Ring::new(&self.cells).cell(place).label();
-            if !self.claims.is_passed_over(0, label) {
+            if !self.claims.is_passed_over(SENDER, label) {
                 let queued = &self.queued[place as usize];
                 queued.store(queued.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             }
@@ -186,17 +189,17 @@ impl Claimed {
 
     /// What the port of a rank does: whether it has the message that it found.
     fn claim(&self, place: u32, label: u64) -> bool {
-        let before = self.claims.claimed(0);
-        self.claims.claim(0, label);
+        let before = self.claims.claimed(SENDER);
+        self.claims.claim(SENDER, label);
         if self.token.looks_free() && self.is_in_ring(place) {
             return true;
         }
-        while !self.token.try_take(Holder::rank(1)) {
+        while !self.token.try_take(Holder::rank(LocalRank(1))) {
             thread::yield_now();
         }
-        let holds = self.is_in_ring(place) || self.claims.was_passed_over(0, label);
+        let holds = self.is_in_ring(place) || self.claims.was_passed_over(SENDER, label);
         if !holds {
-            self.claims.retract(0, before);
+            self.claims.retract(SENDER, before);
         }
         self.token.release();
         holds
@@ -223,7 +226,7 @@ fn a_message_is_claimed_by_its_receiver_or_taken_by_a_slice_and_never_both() {
                             nic.doorbell.publish(heads);
                         }
                     }
-                    nic.run_slice(Holder::rank(if sends { 0 } else { 2 }));
+                    nic.run_slice(Holder::rank(LocalRank(if sends { 0 } else { 2 })));
                 })
             })
             .collect();

@@ -1,16 +1,18 @@
 //! What global slices take in virtual time: the real NICs of many nodes, one rank on each, over the simulated
 //! network.
 
-use bcs_core::NodeId;
+use bcs_core::{LocalRank, NodeId, Rank};
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
+use nic_emu::contexts::Context;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
 use nic_emu::memory::groups;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::status::Phase;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Collective, Port, Posted, Send};
@@ -82,7 +84,7 @@ pub struct Cluster {
 }
 
 /// The context of all messages; collectives have the next.
-const CONTEXT: u32 = 2;
+const CONTEXT: Context = Context(2);
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -101,7 +103,8 @@ impl Cluster {
         let mut ports = Vec::new();
         for node in 0..nodes {
             let memory = Arc::new(memory(node, nodes));
-            ports.push(Port::open(memory.clone(), 0).expect("a fresh NIC has a port for its rank"));
+            ports
+                .push(Port::open(memory.clone(), LocalRank(0)).expect("a fresh NIC has a port for its rank"));
             nics.push(GlobalNic::new(memory, Box::new(sim.fabric(NodeId(node))), layout, &OwnProcess));
         }
         let mut cluster = Self { sim, nics, ports, barriers: 0 };
@@ -128,9 +131,9 @@ impl Cluster {
                     let (to, from) = ((rank + 1) % nodes, (rank + nodes - 1) % nodes);
                     let send = Send {
                         context: CONTEXT,
-                        source: rank,
+                        source: CommRank(rank),
                         tag: 1,
-                        destination: to,
+                        destination: Rank(to),
                         synchronous: false,
                         signature: 0,
                     };
@@ -139,7 +142,7 @@ impl Cluster {
                         unsafe { port.post_send(&send, out.as_ptr(), bytes) }.expect("the send is right");
                     let is_short = load == Load::Exchange;
                     assert_eq!(sent == Posted::Complete, is_short, "short messages ride in their descriptor");
-                    let envelope = Envelope { context: CONTEXT, source: from, tag: 1 };
+                    let envelope = Envelope { context: CONTEXT, source: CommRank(from), tag: 1 };
                     // SAFETY: as above.
                     unsafe { port.post_receive(&envelope, into.as_mut_ptr(), bytes) }
                         .expect("the receive is right")
@@ -155,7 +158,7 @@ impl Cluster {
                     let collective = Collective {
                         kind,
                         operation,
-                        context: CONTEXT + 1,
+                        context: CONTEXT.of_collectives(),
                         comm: (rank, nodes),
                         root: 0,
                         call: 0,
@@ -190,7 +193,7 @@ impl Cluster {
             self.poll(node.index());
             let port = &mut self.ports[node.index()];
             let is_complete = match load {
-                _ if requests[node.index()] == u32::MAX => false,
+                _ if requests[node.index()] == RequestId::NONE => false,
                 Load::Exchange | Load::LargeExchange => {
                     port.test(requests[node.index()]).expect("the request is known").is_some()
                 }
@@ -200,7 +203,7 @@ impl Cluster {
                 }
             };
             if is_complete {
-                requests[node.index()] = u32::MAX;
+                requests[node.index()] = RequestId::NONE;
                 waiting -= 1;
                 if waiting == 0 {
                     done = Some(self.sim.now() - start);
@@ -242,10 +245,11 @@ fn memory(node: u32, nodes: u32) -> NicMemory {
     let memory = create_private(layout, node, nodes).expect("there is address space for all NICs");
     let header = memory.header();
     header.cross_memory.set(1);
-    let status = &memory.rank(0).expect("there is one rank").status;
-    status.set_job_rank(node);
+    let status = &memory.rank(LocalRank(0)).expect("there is one rank").status;
+    status.set_job_rank(Rank(node));
     status.set_phase(Phase::Attached);
-    (0..nodes).for_each(|rank| memory.set_place(rank, rank, 0));
-    groups::register(&memory, CONTEXT + 1, 0..nodes).expect("all ranks are of the job");
+    (0..nodes).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
+    groups::register(&memory, CONTEXT.of_collectives(), (0..nodes).map(Rank))
+        .expect("all ranks are of the job");
     memory
 }

@@ -1,6 +1,6 @@
 //! How a process ends the job, and itself after that: it waits until the record says who was first.
 
-use crate::memory::{NicMemory, abort};
+use crate::memory::{LocalRank, NicMemory, abort};
 
 /// How often a process that came second yields its core while the first one writes what it has to say: it
 /// ends after that, and its end should not be seen before the first one's reason. Bounded, since the first
@@ -8,8 +8,8 @@ use crate::memory::{NicMemory, abort};
 const YIELDS: u32 = 10_000;
 
 /// Says that a rank ends the job. Only the first to say so is heard; answers whether it was.
-pub fn say(memory: &NicMemory, local_index: u32, code: i32, message: &str) -> bool {
-    let is_first = abort::say(memory, local_index, code, message);
+pub fn say(memory: &NicMemory, local_rank: LocalRank, code: i32, message: &str) -> bool {
+    let is_first = abort::say(memory, local_rank, code, message);
     wait_until_said(memory);
     is_first
 }

@@ -14,7 +14,7 @@ use crate::host::wake_pipe::WakePipe;
 use crate::memory::abort;
 use crate::memory::status::Phase;
 use crate::memory::{Layout, NicMemory};
-use bcs_core::{JobId, NodeId, Placement, Rank, SliceIndex, SliceLength};
+use bcs_core::{JobId, LocalRank, NodeId, Placement, Rank, SliceIndex, SliceLength};
 use bcs_fabric::Driven;
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
 use rustix::event::{EventfdFlags, eventfd};
@@ -118,13 +118,13 @@ impl NicHost {
         header.pid_namespace.set(pid_namespace());
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
         header.context_slots.set(config.context_slots);
-        for (local_index, rank) in (0..).zip(here) {
-            let block = memory.rank(local_index).expect("the layout has a block for each local rank");
-            block.status.set_job_rank(rank.0);
+        for (local_rank, &rank) in memory.local_ranks().zip(here) {
+            let block = memory.rank(local_rank).expect("the layout has a block for each local rank");
+            block.status.set_job_rank(rank);
         }
         for rank in (0..placement.ranks()).map(Rank) {
-            if let Some((node, local_index)) = placement.place(rank) {
-                memory.set_place(rank.0, node.0, local_index);
+            if let Some((node, local_rank)) = placement.place(rank) {
+                memory.set_place(rank, node.0, local_rank);
             }
         }
         if let Some(emds) = &config.emds {
@@ -157,20 +157,20 @@ impl NicHost {
         &self.memory
     }
 
-    /// The local index of a rank, if it is on this node.
-    fn local_index(&self, rank: Rank) -> Option<u32> {
-        let (node, local_index) = self.config.placement.place(rank)?;
-        (node == self.config.node).then_some(local_index)
+    /// The local rank of a rank, if it is on this node.
+    fn local_rank(&self, rank: Rank) -> Option<LocalRank> {
+        let (node, local_rank) = self.config.placement.place(rank)?;
+        (node == self.config.node).then_some(local_rank)
     }
 
     /// A rank's process is dead. What it may have held is let go, so that others can still be told.
     pub fn rank_exited(&self, rank: Rank) {
-        let Some(local_index) = self.local_index(rank) else { return };
-        if let Ok(block) = self.memory.rank(local_index) {
+        let Some(local_rank) = self.local_rank(rank) else { return };
+        if let Ok(block) = self.memory.rank(local_rank) {
             if block.status.phase() != Phase::Finalized {
                 block.status.set_phase(Phase::Exited);
             }
-            self.memory.token().revoke(crate::memory::token::Holder::rank(local_index));
+            self.memory.token().revoke(crate::memory::token::Holder::rank(local_rank));
         }
     }
 
@@ -212,11 +212,11 @@ impl NicHost {
 
     /// Where a rank of this node is in its life.
     pub fn phase(&self, rank: Rank) -> RankPhase {
-        let Some(local_index) = self.local_index(rank) else { return RankPhase::NotAttached };
-        if let Some((code, message)) = abort::said_by_rank(&self.memory, local_index) {
+        let Some(local_rank) = self.local_rank(rank) else { return RankPhase::NotAttached };
+        if let Some((code, message)) = abort::said_by_rank(&self.memory, local_rank) {
             return RankPhase::Aborted { code, message };
         }
-        match self.memory.rank(local_index).map(|block| block.status.phase()) {
+        match self.memory.rank(local_rank).map(|block| block.status.phase()) {
             // A rank that exited was attached, or never was an MPI program.
             Ok(Phase::Attached | Phase::Exited) => RankPhase::Attached,
             Ok(Phase::Finalized) => RankPhase::Finalized,

@@ -8,10 +8,10 @@
 //! publish, fence, wake.
 
 use crate::host::wake_pipe;
-use crate::memory::NicMemory;
 use crate::memory::status::Activity;
 use crate::memory::sync::{Ordering, fence};
 use crate::memory::wait_word::WaitWord;
+use crate::memory::{LocalRank, NicMemory};
 use crate::threads::completer::Touched;
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
@@ -71,19 +71,19 @@ pub enum Pause {
 /// A rank says that it sleeps from now on. It looks once more at all that it waits for, and then sleeps or
 /// drops what this answers. One thread of a rank at a time. `is_woken` says that whoever completes what the
 /// rank waits for wakes it: of room that comes back nobody tells it.
-pub fn announce_sleep(memory: &Arc<NicMemory>, local_index: u32, is_woken: bool) -> Asleep {
-    if let Ok(block) = memory.rank(local_index) {
+pub fn announce_sleep(memory: &Arc<NicMemory>, local_rank: LocalRank, is_woken: bool) -> Asleep {
+    if let Ok(block) = memory.rank(local_rank) {
         memory.header().attention.sleepers.fetch_add(1, Ordering::SeqCst);
         block.status.sleep.announce(ON_WAIT_WORD);
     }
-    Asleep { memory: memory.clone(), local_index, is_woken }
+    Asleep { memory: memory.clone(), local_rank, is_woken }
 }
 
 /// A rank that has said that it sleeps.
 #[must_use = "it says that it is awake when this is dropped"]
 pub struct Asleep {
     memory: Arc<NicMemory>,
-    local_index: u32,
+    local_rank: LocalRank,
     is_woken: bool,
 }
 
@@ -91,7 +91,7 @@ impl Asleep {
     /// Sleeps on the wait word until somebody wakes it or `longest` has passed; not at all if somebody has
     /// woken it since the announcement.
     pub fn sleep(&self, longest: Duration) {
-        let Ok(block) = self.memory.rank(self.local_index) else { return };
+        let Ok(block) = self.memory.rank(self.local_rank) else { return };
         // Only who has looked after its announcement, and is woken, is taken for asleep by who looks for a
         // deadlock: others have to look again.
         block.status.set_activity(if self.is_woken { Activity::Sleeping } else { Activity::Polling });
@@ -102,7 +102,7 @@ impl Asleep {
 
 impl Drop for Asleep {
     fn drop(&mut self) {
-        let Ok(block) = self.memory.rank(self.local_index) else { return };
+        let Ok(block) = self.memory.rank(self.local_rank) else { return };
         block.status.sleep.retract();
         self.memory.header().attention.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
@@ -116,8 +116,8 @@ fn futex_wait(word: &WaitWord, longest: Duration) {
 }
 
 /// Wakes one rank if it sleeps.
-pub fn wake(memory: &NicMemory, local_index: u32) {
-    let Ok(block) = memory.rank(local_index) else { return };
+pub fn wake(memory: &NicMemory, local_rank: LocalRank) {
+    let Ok(block) = memory.rank(local_rank) else { return };
     let word = &block.status.sleep;
     if word.take() != 0 {
         let _ = futex::wake(word.futex(), futex::Flags::empty(), 1);
@@ -133,7 +133,7 @@ pub(crate) fn wake_touched(memory: &NicMemory, touched: &Touched) {
     }
     match touched.ranks() {
         Some(ranks) => ranks.iter().for_each(|&rank| wake(memory, rank)),
-        None => (0..memory.layout().local_ranks).for_each(|rank| wake(memory, rank)),
+        None => memory.local_ranks().for_each(|rank| wake(memory, rank)),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::memory::prefetch;
 use crate::memory::slab::{self, PIPELINED_BYTES};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, SlabId};
 use std::cell::Cell;
 use std::ptr::null;
 
@@ -49,8 +49,8 @@ impl Ahead {
     pub(super) fn expect_after(
         &self,
         memory: &NicMemory,
-        owner: u32,
-        first: u32,
+        owner: LocalRank,
+        first: SlabId,
         bytes: u64,
     ) -> Result<(), Corrupt> {
         if bytes < PIPELINED_BYTES as u64 {

@@ -2,6 +2,7 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
+use crate::memory::contexts::Context;
 use crate::threads::breach::break_context;
 use crate::threads::completer::Completer;
 
@@ -11,7 +12,7 @@ impl Port {
     /// # Errors
     /// It is: the report.
     #[inline]
-    pub fn check_whole(&self, context: u32) -> Result<(), PortError> {
+    pub fn check_whole(&self, context: Context) -> Result<(), PortError> {
         match self.memory.breaches().find(context) {
             None => Ok(()),
             Some(breach) => Err(self.broken(breach)),
@@ -32,7 +33,7 @@ impl Port {
     /// # Errors
     /// The job is being ended; NIC memory is corrupt.
     #[cold]
-    pub fn break_context(&mut self, context: u32, report: &str) -> Result<(), PortError> {
+    pub fn break_context(&mut self, context: Context, report: &str) -> Result<(), PortError> {
         let touched = self.as_processor(|memory| {
             let mut completer = Completer::new(memory, self.pacing);
             break_context(&mut completer, context, report).map(|()| completer.touched)
@@ -45,7 +46,7 @@ impl Port {
     }
 
     /// This rank leaves a communicator of this context, of which so many members are on this node.
-    pub fn leave_broken(&self, context: u32, members: u16) {
+    pub fn leave_broken(&self, context: Context, members: u16) {
         self.memory.breaches().leave(context, members.into());
     }
 }

@@ -14,8 +14,8 @@ use super::error::PortError;
 use super::rank_port::Port;
 use crate::channel;
 use crate::host::clock::ticks;
-use crate::memory::Corrupt;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
+use crate::memory::{Corrupt, LocalRank, Rank, RequestId, SlabId};
 
 /// Bytes up to which a message is buffered also while the one before it is not received yet and stores go
 /// past the caches: of longer ones one behind the other, memory would see every byte twice, which takes
@@ -26,14 +26,14 @@ impl Port {
     /// Slabs for a message that is posted before it is in them; none when it is too short or too long for
     /// that, goes to another node, or finds no room.
     #[inline]
-    pub(super) fn run_for(&mut self, destination: u32, bytes: usize) -> Result<Option<u32>, PortError> {
+    pub(super) fn run_for(&mut self, destination: Rank, bytes: usize) -> Result<Option<SlabId>, PortError> {
         if !(PIPELINED_BYTES..=BUFFERED_BYTES).contains(&bytes)
             || !self.pacing.buffers_more_than_a_slab()
-            || self.memory.local_index(destination)?.is_none()
+            || self.memory.local_rank(destination)?.is_none()
         {
             return Ok(None);
         }
-        let returned = &self.memory.rank(self.local_index)?.returned;
+        let returned = &self.memory.rank(self.local_rank)?.returned;
         if bytes > STREAMED_BYTES
             && self.stores.are_settled_on_streaming()
             && !self.slabs.has_back(self.last_run, returned)
@@ -43,7 +43,7 @@ impl Port {
         let first = self.slabs.take(bytes, returned);
         if let Some(first) = first {
             self.last_run = first;
-            self.memory.filled(self.local_index, first)?.begin();
+            self.memory.filled(self.local_rank, first)?.begin();
         }
         Ok(first)
     }
@@ -55,11 +55,11 @@ impl Port {
     #[inline]
     pub(super) unsafe fn fill_run(
         &mut self,
-        first: u32,
+        first: SlabId,
         data: *const u8,
         bytes: usize,
     ) -> Result<(), PortError> {
-        let to = self.memory.run(self.local_index, first, bytes as u64)?;
+        let to = self.memory.run(self.local_rank, first, bytes as u64)?;
         let mut filled = 0;
         while filled < bytes {
             let left = bytes - filled;
@@ -70,7 +70,7 @@ impl Port {
             // this rank's until it is given back, after all of it was published.
             unsafe { self.stores.copy_in(data.add(filled), to.as_ptr().add(filled), chunk, ticks) };
             filled += chunk;
-            self.memory.filled(self.local_index, first)?.publish(filled as u32);
+            self.memory.filled(self.local_rank, first)?.publish(filled as u32);
         }
         Ok(())
     }
@@ -79,9 +79,9 @@ impl Port {
     /// slabs are given back.
     pub(super) fn drain(
         &mut self,
-        request: u32,
-        owner: u32,
-        first: u32,
+        request: RequestId,
+        owner: LocalRank,
+        first: SlabId,
         bytes: u64,
     ) -> Result<bool, PortError> {
         let to = self.outstanding.place(request).map(|(address, room)| (address as *mut u8, bytes.min(room)));
@@ -105,8 +105,8 @@ impl Port {
     /// `to` must be writable for its bytes.
     pub(super) unsafe fn copy_run(
         &self,
-        owner: u32,
-        first: u32,
+        owner: LocalRank,
+        first: SlabId,
         bytes: u64,
         to: Option<(*mut u8, u64)>,
         copied: &mut u64,

@@ -12,34 +12,33 @@ use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::descriptor::{
-    ANY_SOURCE, Check, INLINE_BYTES, Length, NO_REQUEST, PAYLOAD, Payload, PointToPoint, SendDescriptor,
-    is_buffered_inline, is_send,
+    Check, INLINE_BYTES, MessageWords, Payload, PointToPoint, SendDescriptor, SendWords, is_send,
 };
 use crate::memory::doorbell::{Heads, RingKind};
 use crate::memory::ring::{Ring, Words};
-use crate::memory::{NicMemory, SEND_RING};
+use crate::memory::{CommRank, LocalRank, NicMemory, Rank, RequestId, SEND_RING, SlabId};
 use crate::port::Outcome;
 
 /// A message in a sender's ring.
 pub(super) struct Found {
-    sender: u32,
+    sender: LocalRank,
     /// Its place in the ring, as doorbells count.
     place: u32,
     label: u64,
     /// Its descriptor.
-    pub(super) words: Words,
+    words: Words,
 }
 
 impl Found {
-    /// What a receive is compared with.
-    #[inline]
-    pub(super) fn envelope(&self) -> Envelope {
-        Envelope::of_words(self.words[0], self.words[1])
+    /// Its words.
+    #[inline(always)]
+    pub(super) fn message(&self) -> MessageWords<'_> {
+        SendWords(&self.words).message()
     }
 
     /// The first of its slabs, if it is there that its bytes are.
     #[inline(never)]
-    pub(super) fn slab(&self) -> Option<u32> {
+    pub(super) fn slab(&self) -> Option<SlabId> {
         match PointToPoint::decode(&self.words) {
             Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(first), .. })) => Some(first),
             _ => None,
@@ -49,7 +48,7 @@ impl Found {
     /// Whether nobody waits for the end of this send, no call is compared, and the bytes are in NIC memory.
     #[inline]
     fn is_for_taking(&self) -> bool {
-        is_buffered_inline(&self.words) || self.is_in_slabs()
+        self.message().is_buffered_inline() || self.is_in_slabs()
     }
 
     #[inline(never)]
@@ -57,7 +56,7 @@ impl Found {
         let Some(PointToPoint::Send(send)) = PointToPoint::decode(&self.words) else { return false };
         matches!(send.payload, Payload::Slab(_))
             && !send.synchronous
-            && send.request == NO_REQUEST
+            && send.request == RequestId::NONE
             && send.check == Check::NONE
     }
 }
@@ -75,15 +74,18 @@ impl Port {
     pub unsafe fn claim_message(
         &mut self,
         envelope: &Envelope,
-        peer: u32,
+        peer: Rank,
         (data, room): (*mut u8, usize),
         may_poll: bool,
     ) -> Result<Option<Outcome>, PortError> {
-        if envelope.source == ANY_SOURCE || !self.pacing.lets_ranks_claim() || !self.outstanding.is_empty() {
+        if envelope.source == CommRank::ANY_SOURCE
+            || !self.pacing.lets_ranks_claim()
+            || !self.outstanding.is_empty()
+        {
             return Ok(None);
         }
-        let Some(sender) = self.memory.local_index(peer)? else { return Ok(None) };
-        if sender as usize >= CLAIMED_SENDERS {
+        let Some(sender) = self.memory.local_rank(peer)? else { return Ok(None) };
+        if sender.index() >= CLAIMED_SENDERS {
             return Ok(None);
         }
         let most = if may_poll { self.waiting.polls + self.waiting.claim_yields } else { 0 };
@@ -100,13 +102,13 @@ impl Port {
             }
             looks += 1;
         };
-        let (message, length) = (found.envelope(), Length::from_word(found.words[2]));
+        let (message, length) = (Envelope::of(found.message().envelope()), found.message().length());
         let bytes = length.bytes();
         if !envelope.takes(&message) || bytes > room as u64 || !self.claim(&found)? {
             return Ok(None);
         }
-        if is_buffered_inline(&found.words) {
-            let inline = &found.words[PAYLOAD..];
+        if found.message().is_buffered_inline() {
+            let inline = found.message().payload();
             // SAFETY: the message is no longer than the room, which the caller vouches for, nor than what is
             // inline.
             unsafe { copy_small(inline.as_ptr().cast(), data, (bytes as usize).min(INLINE_BYTES)) };
@@ -125,12 +127,12 @@ impl Port {
 
     /// The first message of a rank for this one that nobody has taken.
     #[inline]
-    pub(super) fn first_message(&mut self, sender: u32) -> Result<Option<Found>, PortError> {
-        let taken = self.memory.taken()[sender as usize].read().get(RingKind::Send);
-        let (block, own) = (self.memory.rank(sender)?, self.memory.job_rank(self.local_index));
+    pub(super) fn first_message(&mut self, sender: LocalRank) -> Result<Option<Found>, PortError> {
+        let taken = self.memory.taken()[sender.index()].read().get(RingKind::Send);
+        let (block, own) = (self.memory.rank(sender)?, self.memory.job_rank(self.local_rank));
         let claimed = self.block().claims.claimed(sender);
         let ring = Ring::new(&block.send);
-        let seen = &mut self.seen[sender as usize];
+        let seen = &mut self.seen[sender.index()];
         if Heads::distance(taken, *seen) > SEND_RING as u32 {
             *seen = taken;
         }
@@ -142,7 +144,7 @@ impl Port {
                 return Ok(None);
             }
             let words = cell.read();
-            if label > claimed && is_send(&words) && words[3] as u32 == own {
+            if label > claimed && is_send(&words) && SendWords(&words).destination() == own {
                 return Ok(Some(Found { sender, place, label, words }));
             }
             *seen = Heads::after(place);
@@ -154,7 +156,7 @@ impl Port {
     /// was found: what was taken out of the ring before it waits, or has been received.
     #[inline]
     pub(super) fn is_first_in_order(&self) -> bool {
-        let taken = self.memory.taken()[self.local_index as usize].read();
+        let taken = self.memory.taken()[self.local_rank.index()].read();
         self.heads.ahead_of(taken, RingKind::Receive) == 0 && self.block().queues.are_empty()
     }
 
@@ -184,7 +186,7 @@ impl Port {
 
 /// Whether no slice has taken the entry at this place of a send ring, whose label was seen.
 #[inline]
-fn is_in_ring(memory: &NicMemory, sender: u32, place: u32) -> bool {
-    let taken = memory.taken()[sender as usize].read().get(RingKind::Send);
+fn is_in_ring(memory: &NicMemory, sender: LocalRank, place: u32) -> bool {
+    let taken = memory.taken()[sender.index()].read().get(RingKind::Send);
     Heads::distance(taken, place) < SEND_RING as u32
 }

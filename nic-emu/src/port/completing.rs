@@ -11,20 +11,20 @@ use crate::matching::Message;
 use crate::memory::descriptor::Length;
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
+use crate::memory::{CommRank, Context, Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RequestId};
 use crate::threads::buffer_receiver;
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.
 const MATCHED_CONTEXTS: u32 = 1 << 23;
 
 const _: () =
-    assert!(MATCHED_CONTEXTS as usize > ENTRIES && FIRST_MATCHED_CONTEXT <= u32::MAX - MATCHED_CONTEXTS);
+    assert!(MATCHED_CONTEXTS as usize > ENTRIES && FIRST_MATCHED_CONTEXT.0 <= u32::MAX - MATCHED_CONTEXTS);
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The tag.
     pub tag: i32,
     /// Length of the message; more than the receive's capacity means that it was truncated.
@@ -46,7 +46,7 @@ pub enum Release {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The tag.
     pub tag: i32,
     /// Length of the message.
@@ -56,7 +56,7 @@ pub struct Received {
 impl Port {
     /// Looks whether a request is complete; takes it if it is, with the bytes in their place.
     #[inline]
-    pub fn test(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
+    pub fn test(&mut self, request: RequestId) -> Result<Option<Outcome>, PortError> {
         if self.slot(request)?.is_pending() {
             return Ok(None);
         }
@@ -68,14 +68,14 @@ impl Port {
 
     /// Whether nothing has happened to an outstanding request yet: the cheapest look at it.
     #[inline(always)]
-    pub fn is_pending(&self, request: u32) -> bool {
-        self.block().requests.get(request as usize).is_some_and(RequestSlot::is_pending)
+    pub fn is_pending(&self, request: RequestId) -> bool {
+        self.block().requests.get(request.index()).is_some_and(RequestSlot::is_pending)
     }
 
     /// Takes a receive that is complete in the commonest way of all: a message without a signature that came
     /// in its descriptor, and fits. None if it is not, or not yet: then [`Self::test`] says more.
     #[inline(always)]
-    pub fn take_received(&mut self, request: u32) -> Option<Received> {
+    pub fn take_received(&mut self, request: RequestId) -> Option<Received> {
         let (source, tag, bytes, payload) = self.slot(request).ok()?.inline_completion()?;
         let about = self.outstanding.plain(request)?;
         let (address, room) = (about.address as *mut u8, about.bytes);
@@ -91,7 +91,7 @@ impl Port {
 
     /// [`Self::test`] for all but the commonest end.
     #[inline(never)]
-    pub(super) fn test_other(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
+    pub(super) fn test_other(&mut self, request: RequestId) -> Result<Option<Outcome>, PortError> {
         let outcome = self.look(request)?;
         if outcome.is_some() {
             self.outstanding.take(request);
@@ -101,7 +101,7 @@ impl Port {
 
     /// Looks whether a request is complete, with the bytes in their place if it is; it is still to be taken
     /// by [`Self::test`].
-    pub fn look(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
+    pub fn look(&mut self, request: RequestId) -> Result<Option<Outcome>, PortError> {
         let slot = self.slot(request)?;
         if !matches!(slot.state(), SlotState::Done | SlotState::Cancelled) {
             return Ok(None);
@@ -122,13 +122,13 @@ impl Port {
     }
 
     /// Takes a request that [`Self::look`] found complete.
-    pub fn take(&mut self, request: u32) {
+    pub fn take(&mut self, request: RequestId) {
         self.outstanding.take(request);
     }
 
     /// Puts a complete request's bytes in their place, as far as they are there, and gives back what carried
     /// them; false while some are to come.
-    fn land(&mut self, request: u32, completion: &Completion) -> Result<bool, PortError> {
+    fn land(&mut self, request: RequestId, completion: &Completion) -> Result<bool, PortError> {
         match completion.delivery {
             Delivery::InPlace => {}
             Delivery::ByTransfer(transfer) => self.leave(transfer, request)?,
@@ -154,7 +154,7 @@ impl Port {
     /// # Errors
     /// Members called what does not fit.
     #[inline]
-    pub fn test_collective(&mut self, request: u32) -> Result<Option<Release>, PortError> {
+    pub fn test_collective(&mut self, request: RequestId) -> Result<Option<Release>, PortError> {
         let slot = self.slot(request)?;
         let release = match slot.state() {
             SlotState::Done => Ok(Some(Release::Result(slot.payload()))),
@@ -169,17 +169,17 @@ impl Port {
     /// The oldest message that a receive with this envelope would take, if one has arrived: its source, tag
     /// and length. Runs a slice first, so that what was posted before is seen.
     pub fn probe(&mut self, envelope: &Envelope) -> Result<Option<Outcome>, PortError> {
-        let local_index = self.local_index;
-        self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope, None))
+        let local_rank = self.local_rank;
+        self.look_for(|memory| buffer_receiver::probe(memory, local_rank, envelope, None))
     }
 
     /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on
     /// a receive in the context that is answered, which is this message's alone, takes it, and nothing else
     /// does.
-    pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, u32)>, PortError> {
-        let (local_index, matched) = (self.local_index, FIRST_MATCHED_CONTEXT + self.next_matched);
+    pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, Context)>, PortError> {
+        let (local_rank, matched) = (self.local_rank, Context(FIRST_MATCHED_CONTEXT.0 + self.next_matched));
         let found =
-            self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope, Some(matched)))?;
+            self.look_for(|memory| buffer_receiver::probe(memory, local_rank, envelope, Some(matched)))?;
         Ok(found.map(|outcome| {
             self.next_matched = (self.next_matched + 1) % MATCHED_CONTEXTS;
             (outcome, matched)
@@ -195,9 +195,9 @@ impl Port {
     ) -> Result<Option<Outcome>, PortError> {
         self.post_held()?;
         self.lend()?;
-        let (heads, local_index) = (self.heads, self.local_index as usize);
+        let (heads, local_rank) = (self.heads, self.local_rank.index());
         let found = self.as_processor(|memory| {
-            match heads.ahead_of(memory.taken()[local_index].read(), RingKind::Receive) {
+            match heads.ahead_of(memory.taken()[local_rank].read(), RingKind::Receive) {
                 0 => look(memory),
                 _ => Ok(None),
             }

@@ -2,8 +2,8 @@
 
 use crate::channel::ChannelError;
 use crate::host::mapping::MapError;
-use crate::memory::Corrupt;
 use crate::memory::descriptor::CollectiveKind;
+use crate::memory::{Corrupt, Rank};
 
 /// Why a port cannot go on. All of them end the job, but for [`PortError::Broken`]; none is the program's
 /// fault alone.
@@ -24,7 +24,7 @@ pub enum PortError {
     )]
     Taken {
         /// The rank.
-        rank: u32,
+        rank: Rank,
         /// The process.
         pid: u32,
     },

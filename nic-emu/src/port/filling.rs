@@ -41,7 +41,7 @@ impl Port {
         let descriptor = |slab| send.descriptor(bytes, Payload::Slab(slab));
         if let Some(first) = self.run_for(send.destination, bytes)? {
             self.post(RingKind::Send, &descriptor(first).encode())?;
-            let to = self.memory.run(self.local_index, first, bytes as u64)?;
+            let to = self.memory.run(self.local_rank, first, bytes as u64)?;
             let mut chunk = [MaybeUninit::<u8>::uninit(); GATHERED_BYTES];
             let mut filled = 0;
             while filled < bytes {
@@ -54,21 +54,21 @@ impl Port {
                 // room for the message.
                 unsafe { self.stores.copy_in(chunk.as_ptr().cast(), to.as_ptr().add(filled), now, ticks) };
                 filled += now;
-                self.memory.filled(self.local_index, first)?.publish(filled as u32);
+                self.memory.filled(self.local_rank, first)?.publish(filled as u32);
             }
             return Ok(true);
         }
         if bytes > SLAB_BYTES {
             return Ok(false);
         }
-        let free = match self.slabs.take(bytes, &self.memory.rank(self.local_index)?.returned) {
+        let free = match self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned) {
             None => self.take_slabs_again(bytes)?,
             free => free,
         };
         let Some(slab) = free else { return Ok(false) };
-        fill(self.memory.slab(self.local_index, slab)?.as_ptr(), bytes);
+        fill(self.memory.slab(self.local_rank, slab)?.as_ptr(), bytes);
         if bytes >= PIPELINED_BYTES {
-            self.memory.filled(self.local_index, slab)?.publish(bytes as u32);
+            self.memory.filled(self.local_rank, slab)?.publish(bytes as u32);
         }
         self.post(RingKind::Send, &descriptor(slab).encode())?;
         Ok(true)

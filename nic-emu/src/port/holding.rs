@@ -9,12 +9,12 @@ use super::lending::{SOME_REQUESTS, Stepped, Waiting};
 use super::posting::about_receive;
 use super::rank_port::Port;
 use crate::matching::Envelope;
-use crate::memory::RECEIVE_RING;
 use crate::memory::claims::CLAIMED_SENDERS;
-use crate::memory::descriptor::{ANY_SOURCE, Check, ReceiveDescriptor, is_buffered_inline};
+use crate::memory::descriptor::{Check, ReceiveDescriptor};
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::Delivery;
 use crate::memory::slab::BUFFERED_BYTES;
+use crate::memory::{CommRank, LocalRank, RECEIVE_RING, Rank, RequestId};
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
 
@@ -26,9 +26,9 @@ const _: () = assert!(MOST_HELD <= RECEIVE_RING);
 /// A receive that its rank has begun, and not posted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    request: u32,
-    /// Local index of the source.
-    sender: u32,
+    request: RequestId,
+    /// The source.
+    sender: LocalRank,
     envelope: Envelope,
 }
 
@@ -46,10 +46,10 @@ impl Port {
     pub unsafe fn begin_receive(
         &mut self,
         envelope: &Envelope,
-        peer: (u32, u64),
+        peer: (Rank, u64),
         signature: u16,
         place: (*mut u8, usize),
-    ) -> Result<u32, PortError> {
+    ) -> Result<RequestId, PortError> {
         let Some(sender) = self.sender_to_hold(envelope, peer.0, place.1)? else {
             // SAFETY: the caller's promise.
             return unsafe { self.post_receive_of(envelope, Check::NONE, peer, signature, place) };
@@ -59,24 +59,24 @@ impl Port {
         Ok(request)
     }
 
-    /// The local index of the source of a receive that is to be held; none for one that is to be posted.
+    /// The source of a receive that is to be held; none for one that is to be posted.
     #[inline]
     fn sender_to_hold(
         &self,
         envelope: &Envelope,
-        peer_in_job: u32,
+        peer_in_job: Rank,
         capacity: usize,
-    ) -> Result<Option<u32>, PortError> {
+    ) -> Result<Option<LocalRank>, PortError> {
         if !self.pacing.lets_ranks_claim()
             || capacity > BUFFERED_BYTES
-            || envelope.source == ANY_SOURCE
+            || envelope.source == CommRank::ANY_SOURCE
             || self.held.len() == MOST_HELD
             || !self.is_first_in_order()
         {
             return Ok(None);
         }
-        let sender = self.memory.local_index(peer_in_job)?;
-        Ok(sender.filter(|&sender| (sender as usize) < CLAIMED_SENDERS))
+        let sender = self.memory.local_rank(peer_in_job)?;
+        Ok(sender.filter(|&sender| sender.index() < CLAIMED_SENDERS))
     }
 
     /// Whether receives are held.
@@ -145,20 +145,20 @@ impl Port {
 
     /// Claims the first message of a sender. False if there is none, or else its receive is held no more.
     #[inline]
-    fn claim_of(&mut self, sender: u32, some: &mut bool) -> Result<bool, PortError> {
+    fn claim_of(&mut self, sender: LocalRank, some: &mut bool) -> Result<bool, PortError> {
         let Some(found) = self.first_message(sender)? else { return Ok(false) };
-        let message = found.envelope();
+        let message = Envelope::of(found.message().envelope());
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
         let claimed = match self.held.iter().position(takes) {
             Some(at) if self.claim(&found)? => at,
             _ => return self.post_held().map(|()| true),
         };
         let request = self.held.remove(claimed).request;
-        if is_buffered_inline(&found.words) {
-            self.slot(request)?.complete_inline(&found.words);
+        if found.message().is_buffered_inline() {
+            self.slot(request)?.complete_inline(found.message());
         } else if let Some(slab) = found.slab() {
-            let status = (message.source, message.tag, found.words[2]);
-            let (to, delivery) = ((self.local_index, request), Delivery::InSlab { owner: sender, slab });
+            let status = (message.source, message.tag, found.message().length().word());
+            let (to, delivery) = ((self.local_rank, request), Delivery::InSlab { owner: sender, slab });
             Completer::new(&self.memory, self.pacing).complete(to, status, &delivery)?;
         }
         *some = true;

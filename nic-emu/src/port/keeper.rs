@@ -9,14 +9,16 @@
 //! What the sender has posted and no slice has taken is kept in its ring: with fixed slices that can be for
 //! as long as a slice.
 
-use crate::memory::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_send, keep_in_pool};
+use crate::memory::descriptor::{
+    Payload, PointToPoint, SendDescriptor, SendWords, is_send, keep_in_pool, origin_of,
+};
 use crate::memory::doorbell::RingKind;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
 use crate::memory::ring::{Cell, Ring};
 use crate::memory::slab::{BUFFERED_BYTES, slabs_of};
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use crate::threads::completer::Completer;
 
 /// Bytes that are moved while the token is held, at most, but for the last message.
@@ -57,7 +59,7 @@ pub(crate) struct Keeper<'a, 'm> {
     /// Completes the sends that are buffered from now on.
     pub completer: &'a mut Completer<'m>,
     /// The rank, whose memory this process can read, and which fills no slabs now.
-    pub sender: u32,
+    pub sender: LocalRank,
     /// What is to be moved.
     pub wanted: Wanted,
     /// Whether a send is one that this rank has posted: what is in its memory is read where the send says.
@@ -86,7 +88,7 @@ pub(crate) struct Kept {
 /// A message that can be moved.
 struct Found<'m> {
     cell: &'m Cell,
-    receiver: u32,
+    receiver: LocalRank,
     send: SendDescriptor,
 }
 
@@ -121,7 +123,7 @@ impl<'m> Keeper<'_, 'm> {
     fn look_in_ring(&mut self, found: &mut Vec<Found<'m>>) -> Result<(), Corrupt> {
         let memory = self.memory;
         let heads = memory.doorbell(self.sender)?.read();
-        let taken = memory.taken()[self.sender as usize].read();
+        let taken = memory.taken()[self.sender.index()].read();
         let ring = Ring::new(&memory.rank(self.sender)?.send);
         let count = heads.ahead_of(taken, RingKind::Send);
         if count > ring.capacity() {
@@ -132,7 +134,7 @@ impl<'m> Keeper<'_, 'm> {
             let cell = ring.cell(taken.get(RingKind::Send).wrapping_add(i));
             let words = cell.read();
             if is_send(&words)
-                && let Some(receiver) = memory.local_index(words[3] as u32)?
+                && let Some(receiver) = memory.local_rank(SendWords(&words).destination())?
                 && let Some(message) = self.movable(cell, receiver)
             {
                 found.push(message);
@@ -145,13 +147,12 @@ impl<'m> Keeper<'_, 'm> {
     fn look_in_queues(&mut self, found: &mut Vec<Found<'m>>) -> Result<(), Corrupt> {
         let memory = self.memory;
         let origin = memory.job_rank(self.sender);
-        for receiver in 0..memory.layout().local_ranks {
+        for receiver in memory.local_ranks() {
             if self.wanted.is_nothing() {
                 break;
             }
             UnexpectedMessages::of(memory, memory.rank(receiver)?).list().walk_back(memory, |cell| {
-                // A queued message's destination word says who sent it.
-                if cell.word(3) as u32 == origin
+                if origin_of(cell) == origin
                     && let Some(message) = self.movable(cell, receiver)
                 {
                     found.push(message);
@@ -162,7 +163,7 @@ impl<'m> Keeper<'_, 'm> {
         Ok(())
     }
 
-    fn movable(&mut self, cell: &'m Cell, receiver: u32) -> Option<Found<'m>> {
+    fn movable(&mut self, cell: &'m Cell, receiver: LocalRank) -> Option<Found<'m>> {
         let Some(PointToPoint::Send(send)) = PointToPoint::decode(&cell.read()) else { return None };
         if send.bytes > BUFFERED_BYTES as u64 || !(self.is_ours)(&send) {
             return None;
@@ -200,7 +201,7 @@ impl<'m> Keeper<'_, 'm> {
             Payload::Slab(first) => {
                 self.memory.rank(self.sender)?.returned.give_back(first, send.bytes);
             }
-            _ if send.request != NO_REQUEST => {
+            _ if send.request != RequestId::NONE => {
                 let status = (send.source, send.tag, send.length().word());
                 self.completer.complete((self.sender, send.request), status, &Delivery::InPlace)?;
             }

@@ -12,6 +12,7 @@ use super::rank_port::Port;
 use crate::channel;
 use crate::host::waiting;
 use crate::memory::descriptor::Payload;
+use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
@@ -31,7 +32,7 @@ impl Port {
     /// A free run for a message, after messages without a receive were taken out of theirs; none when that
     /// helps nothing.
     #[cold]
-    pub(super) fn take_slabs_again(&mut self, bytes: usize) -> Result<Option<u32>, PortError> {
+    pub(super) fn take_slabs_again(&mut self, bytes: usize) -> Result<Option<SlabId>, PortError> {
         if self.keeping.pausing > 0 {
             self.keeping.pausing -= 1;
             return Ok(None);
@@ -45,7 +46,7 @@ impl Port {
             }
             rustix::thread::sched_yield();
         }
-        let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_index)?.returned);
+        let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned);
         if slabs.is_none() {
             self.keeping.pausing = SENDS;
         }
@@ -89,7 +90,7 @@ impl Port {
         let kept = Keeper {
             memory: &memory,
             completer: &mut completer,
-            sender: self.local_index,
+            sender: self.local_rank,
             wanted,
             is_ours: &|send| match send.payload {
                 Payload::Memory(address) => {
@@ -108,8 +109,13 @@ impl Port {
     }
 
     /// Copies a message out of this rank's pool, and gives its block back.
-    pub(super) fn take_from_pool(&mut self, request: u32, block: u64, bytes: u64) -> Result<(), PortError> {
-        let pool = UnexpectedPool::of(&self.memory, self.local_index)?;
+    pub(super) fn take_from_pool(
+        &mut self,
+        request: RequestId,
+        block: u64,
+        bytes: u64,
+    ) -> Result<(), PortError> {
+        let pool = UnexpectedPool::of(&self.memory, self.local_rank)?;
         let from = pool.bytes(block, bytes)?;
         if let Some((address, room)) = self.outstanding.place(request) {
             // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message,
@@ -126,10 +132,10 @@ impl Port {
     #[cold]
     fn tell_of_room(&self, whose: ForWhom) {
         match whose {
-            ForWhom::Rank(local_index) => waiting::wake(&self.memory, local_index),
+            ForWhom::Rank(local_rank) => waiting::wake(&self.memory, local_rank),
             ForWhom::Driver => self.wake_nic_thread(),
             ForWhom::Several => {
-                (0..self.memory.layout().local_ranks).for_each(|rank| waiting::wake(&self.memory, rank));
+                self.memory.local_ranks().for_each(|rank| waiting::wake(&self.memory, rank));
                 self.wake_nic_thread();
             }
         }

@@ -7,6 +7,7 @@ use crate::channel::{CrossMemory, Direction, Peer, ProcessMemory, copy};
 use crate::host::cross_memory::CrossMemoryAttach;
 use crate::memory::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
+use bcs_core::LocalRank;
 
 /// Bytes of a chunk from which on filling it says how fast the lane is.
 const PACED_BYTES: usize = 4 << 10;
@@ -80,14 +81,14 @@ impl Port {
 
     /// Where another rank's lane is read next.
     #[inline]
-    pub fn lane_reader(&self, local_index: u32) -> LaneReader {
-        self.lane_readers.get(local_index as usize).copied().unwrap_or_default()
+    pub fn lane_reader(&self, local_rank: LocalRank) -> LaneReader {
+        self.lane_readers.get(local_rank.index()).copied().unwrap_or_default()
     }
 
     /// Notes where it is read next, when a collective is over.
     #[inline]
-    pub fn note_lane_reader(&mut self, local_index: u32, reader: LaneReader) {
-        if let Some(noted) = self.lane_readers.get_mut(local_index as usize) {
+    pub fn note_lane_reader(&mut self, local_rank: LocalRank, reader: LaneReader) {
+        if let Some(noted) = self.lane_readers.get_mut(local_rank.index()) {
             *noted = reader;
         }
     }
@@ -101,7 +102,7 @@ impl Port {
 
     /// Whether the lane has slots for so many collectives that are under way at once.
     pub fn has_lane_for(&mut self, collectives: usize) -> Result<bool, PortError> {
-        Ok(self.lane.has_slots_for(&self.memory, self.local_index, collectives)?)
+        Ok(self.lane.has_slots_for(&self.memory, self.local_rank, collectives)?)
     }
 
     /// How this rank gives what the lane has no room for.
@@ -125,7 +126,7 @@ impl Port {
     ) -> Result<Option<Option<Loan>>, PortError> {
         let shape = giving.shape(by, members);
         let bytes = if by == By::Lane { giving.bytes() } else { 0 };
-        let Some(room) = self.lane.room(&self.memory, self.local_index, shape, bytes, thorough)? else {
+        let Some(room) = self.lane.room(&self.memory, self.local_rank, shape, bytes, thorough)? else {
             return Ok(None);
         };
         let to = room.data.as_ptr();
@@ -147,12 +148,12 @@ impl Port {
                     let at = if by == By::Lane { next } else { data as u64 };
                     let portion = (at, bytes as u64);
                     next += portion.1;
-                    LaneWriter::set_portion(&self.memory, self.local_index, &room, member as u32, portion)?;
+                    LaneWriter::set_portion(&self.memory, self.local_rank, &room, member as u32, portion)?;
                 }
                 (0, 0)
             }
         };
-        Ok(Some(self.lane.publish(&self.memory, self.local_index, key, room, same, readers)?))
+        Ok(Some(self.lane.publish(&self.memory, self.local_rank, key, room, same, readers)?))
     }
 
     /// Copies blocks into the lane, one behind the other, and notes how long that takes.
@@ -176,7 +177,7 @@ impl Port {
 
     /// Takes back what was lent, once nobody reads it any more: answers who was refused it. None before.
     pub fn take_back(&mut self, lent: &Loan) -> Result<Option<Vec<u32>>, PortError> {
-        Ok(self.lane.take_back(&self.memory, self.local_index, lent)?)
+        Ok(self.lane.take_back(&self.memory, self.local_rank, lent)?)
     }
 
     /// Reads what another rank of the node has lent. False when the system refuses that.
@@ -185,7 +186,7 @@ impl Port {
     /// `to` must be writable for `bytes` bytes.
     pub unsafe fn read_lent_memory(
         &mut self,
-        local_index: u32,
+        local_rank: LocalRank,
         address: u64,
         to: *mut u8,
         bytes: usize,
@@ -193,7 +194,7 @@ impl Port {
         if bytes == 0 {
             return Ok(true);
         }
-        let peer = Peer::of(&self.memory, local_index)?;
+        let peer = Peer::of(&self.memory, local_rank)?;
         // SAFETY: the caller's promise.
         match unsafe { CrossMemoryAttach.attach_all(Direction::Read, peer, to as u64, address, bytes as u64) }
         {

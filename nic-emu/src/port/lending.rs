@@ -4,11 +4,10 @@
 use super::error::PortError;
 use super::rank_port::Port;
 use crate::host::waiting::{self, Asleep, Pause, WaitPolicy};
-use crate::memory::Corrupt;
-use crate::memory::descriptor::NO_REQUEST;
 use crate::memory::doorbell::RingKind;
 use crate::memory::status::{Activity, WaitingFor};
 use crate::memory::sync::Ordering;
+use crate::memory::{Corrupt, Rank, RequestId};
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::processor::Lent;
 use crate::threads::strobe_sender::StrobeSender;
@@ -19,7 +18,7 @@ use std::time::Duration;
 pub const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
 /// Of what a rank waits for: requests, one or several, which wake it. For a wait that names none.
-pub const SOME_REQUESTS: u32 = NO_REQUEST - 1;
+pub const SOME_REQUESTS: RequestId = RequestId(RequestId::NONE.0 - 1);
 
 /// In a job on several nodes: yields before a rank sleeps though nobody wants its core, or though nobody will
 /// wake it.
@@ -89,7 +88,7 @@ impl Port {
     /// and the last ends. `request` is what is waited for, if that is one request (then a step ends as soon
     /// as that is no more pending), or [`SOME_REQUESTS`]. None is for what nobody wakes a rank for.
     #[inline]
-    pub fn begin_wait(&mut self, request: Option<u32>) -> Waiting {
+    pub fn begin_wait(&mut self, request: Option<RequestId>) -> Waiting {
         self.set_activity(Activity::Polling);
         self.waiters += 1;
         self.has_run = None;
@@ -97,7 +96,7 @@ impl Port {
             policy: self.waiting,
             polls: 0,
             yields: 0,
-            request: request.unwrap_or(NO_REQUEST),
+            request: request.unwrap_or(RequestId::NONE),
             told: None,
             unscheduled: false,
             trusting: 0,
@@ -135,11 +134,11 @@ impl Port {
     /// Looks at one request alone for a while: a line that nobody writes before it is complete, whereas
     /// looking for work takes lines from those who are at work. True once it is not pending any more.
     #[inline]
-    fn watch(&self, request: u32) -> bool {
+    fn watch(&self, request: RequestId) -> bool {
         if !self.moving.is_empty() {
             return false;
         }
-        let Some(slot) = self.block().requests.get(request as usize) else { return false };
+        let Some(slot) = self.block().requests.get(request.index()) else { return false };
         // One that is not pending any more, and has just been looked at in vain, waits for something else.
         let pending = slot.is_pending();
         for _ in 0..self.waiting.watches {
@@ -211,7 +210,7 @@ impl Port {
                 return Ok(moved);
             }
             // Nobody else is about to run what this rank has posted itself.
-            waiting.unscheduled &= self.memory.taken()[self.local_index as usize].peek() != self.heads;
+            waiting.unscheduled &= self.memory.taken()[self.local_rank.index()].peek() != self.heads;
             waiting.looks += 1;
             if self.served > 0 && waiting.looks <= self.waiting.patience && !waiting.unscheduled {
                 return Ok(moved);
@@ -228,7 +227,7 @@ impl Port {
     fn look_ahead(&self) {
         if self.waiting.watches > 0 {
             self.ahead.fetch();
-            BufferSender::fetch_next(&self.memory, self.local_index);
+            BufferSender::fetch_next(&self.memory, self.local_rank);
         }
     }
 
@@ -260,7 +259,7 @@ impl Port {
             return false;
         }
         let Some(crowd) = &mut self.crowd else { return true };
-        waiting.yields > LONG || waiting.request != NO_REQUEST && crowd.is_crowded((self.clock)())
+        waiting.yields > LONG || waiting.request != RequestId::NONE && crowd.is_crowded((self.clock)())
     }
 
     /// Whether there is nothing that this rank should do rather than sleep.
@@ -280,18 +279,18 @@ impl Port {
     /// rank at a time. `is_woken` says that nothing is waited for beside requests.
     #[cold]
     pub fn announce_sleep(&self, waiting: &Waiting, is_woken: bool) -> Asleep {
-        let is_woken = is_woken && waiting.request != NO_REQUEST;
-        waiting::announce_sleep(&self.memory, self.local_index, is_woken)
+        let is_woken = is_woken && waiting.request != RequestId::NONE;
+        waiting::announce_sleep(&self.memory, self.local_rank, is_woken)
     }
 
     /// [`Self::nudge`] after a message that is buffered: a receiver that is awake looks for it itself.
     #[inline]
-    pub fn nudge_receiver(&mut self, destination: u32) -> Result<(), PortError> {
+    pub fn nudge_receiver(&mut self, destination: Rank) -> Result<(), PortError> {
         let some_sleep = self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0;
         if some_sleep
             && self.pacing.lets_ranks_claim()
             && self.wake_pipe.is_none()
-            && let Some(local) = self.memory.local_index(destination)?
+            && let Some(local) = self.memory.local_rank(destination)?
             && self.memory.rank(local)?.status.sleep.peek() == 0
         {
             return Ok(());
@@ -322,8 +321,8 @@ pub struct Waiting {
     polls: u32,
     /// Yields so far, those included that were to be something longer.
     yields: u32,
-    /// What is waited for, if it is one request; [`SOME_REQUESTS`]; or else [`NO_REQUEST`].
-    pub(super) request: u32,
+    /// What is waited for, if it is one request; [`SOME_REQUESTS`]; or else [`RequestId::NONE`].
+    pub(super) request: RequestId,
     /// The number of the wait, once others have been told of it.
     told: Option<u32>,
     /// What this rank has posted may still be in its rings.

@@ -8,9 +8,11 @@
 
 use super::{Port, PortError, Release};
 use crate::memory::doorbell::RingKind;
+use crate::memory::numbers::RequestId;
 use crate::memory::prefetch;
 use crate::memory::sync::{Ordering, fence};
 use crate::policy;
+use bcs_core::LocalRank;
 
 /// What has to be posted before a collective can let a member go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub enum Awaits {
     /// As many members as this.
     Members(u32),
     /// This rank of the node.
-    Rank(u32),
+    Rank(LocalRank),
 }
 
 impl Port {
@@ -43,7 +45,7 @@ impl Port {
         let mut words = memory.doorbells().zip(memory.taken());
         match awaits {
             Awaits::Members(members) => words.filter(|&words| posted(words)).count() >= members as usize,
-            Awaits::Rank(rank) => words.nth(rank as usize).is_some_and(posted),
+            Awaits::Rank(rank) => words.nth(rank.index()).is_some_and(posted),
         }
     }
 
@@ -66,7 +68,7 @@ impl Port {
 
     /// After an arrival at a collective that completes while the rank computes: runs a slice if this was the
     /// last member to come. Where somebody else is at it for long, the NIC thread has to look again.
-    pub fn leave_to_nic(&mut self, request: Option<u32>, awaits: Awaits) -> Result<(), PortError> {
+    pub fn leave_to_nic(&mut self, request: Option<RequestId>, awaits: Awaits) -> Result<(), PortError> {
         if !self.pacing.starts_on_work() {
             return self.nudge(true);
         }
@@ -88,7 +90,12 @@ impl Port {
     /// After an arrival: waits a little for the release. None when it has not come: then wait as for anything
     /// else. `shared` says that other threads of the process wait for the port.
     #[inline]
-    pub fn meet(&mut self, request: u32, awaits: Awaits, shared: bool) -> Result<Option<Release>, PortError> {
+    pub fn meet(
+        &mut self,
+        request: RequestId,
+        awaits: Awaits,
+        shared: bool,
+    ) -> Result<Option<Release>, PortError> {
         let passed = self.pass(awaits)?;
         self.be_patient(request, awaits, passed, shared)?;
         self.test_collective(request)
@@ -98,7 +105,7 @@ impl Port {
     #[inline]
     pub fn be_patient(
         &mut self,
-        request: u32,
+        request: RequestId,
         awaits: Awaits,
         passed: bool,
         shared: bool,
@@ -106,7 +113,7 @@ impl Port {
         if self.is_hasty || shared || !self.moving.is_empty() {
             return Ok(());
         }
-        let slot = self.memory.request(self.local_index, request)?;
+        let slot = self.memory.request(self.local_rank, request)?;
         let started = &self.status().transfers_started;
         let crowded = self.waiting.polls == 0;
         let between = if passed { policy::MEETING_POLLS_A_LOOK } else { policy::MEETING_POLLS_A_RETRY };

@@ -14,8 +14,8 @@ use crate::memory::doorbell::RingKind;
 use crate::memory::request::SlotState;
 use crate::memory::status::STARTED;
 use crate::memory::sync::Ordering;
-use crate::memory::transfer::{ELSEWHERE, Transfer};
-use crate::memory::{Corrupt, REQUESTS};
+use crate::memory::transfer::Transfer;
+use crate::memory::{Corrupt, LocalRank, REQUESTS, RequestId};
 use crate::port::outstanding::Purpose;
 use crate::threads::dma_helper;
 
@@ -45,7 +45,7 @@ impl Port {
         } else {
             // More than the list holds: every moving request names its transfer.
             for request in self.outstanding.requests() {
-                let slot = self.memory.request(self.local_index, request)?;
+                let slot = self.memory.request(self.local_rank, request)?;
                 if slot.state() == SlotState::Moving && !self.moving.iter().any(|m| m.request == request) {
                     self.start_moving(slot.reference())?;
                 }
@@ -68,7 +68,7 @@ impl Port {
             (record.destination.get(), record.destination_request.get()),
         ];
         for (rank, request) in ends {
-            if rank != self.local_index {
+            if rank != self.local_rank {
                 continue;
             }
             let end = match self.outstanding.purpose(request) {
@@ -76,7 +76,7 @@ impl Port {
                 Some(Purpose::Receive) => End::Destination,
                 Some(Purpose::Collective) | None => continue,
             };
-            let slot = self.memory.request(self.local_index, request)?;
+            let slot = self.memory.request(self.local_rank, request)?;
             let known = self.moving.iter().any(|m| m.request == request);
             if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
                 let mine = self.mine(record, end, request)?;
@@ -89,10 +89,10 @@ impl Port {
     /// What this rank knows of a transfer that a request of it names, and that is therefore its own: the
     /// record stays as it is until the rank leaves it. Of the record it believes whether the message is to
     /// itself.
-    fn mine(&self, record: &Transfer, end: End, request: u32) -> Result<Mine, Corrupt> {
-        let buffer_of = |request: u32| {
+    fn mine(&self, record: &Transfer, end: End, request: RequestId) -> Result<Mine, Corrupt> {
+        let buffer_of = |request: RequestId| {
             let limit = REQUESTS as u64;
-            let unknown = Corrupt { what: "request of a transfer", value: request.into(), limit };
+            let unknown = Corrupt { what: "request of a transfer", value: request.0.into(), limit };
             self.outstanding.buffer(request).ok_or(unknown)
         };
         let other_request = match end {
@@ -153,7 +153,7 @@ impl Port {
     }
 
     /// Leaves a transfer whose request is complete: this end does not touch it any more.
-    pub(super) fn leave(&mut self, transfer: u32, request: u32) -> Result<(), PortError> {
+    pub(super) fn leave(&mut self, transfer: u32, request: RequestId) -> Result<(), PortError> {
         self.moving.retain(|m| m.request != request);
         self.memory.transfer(transfer)?.left.fetch_add(1, Ordering::AcqRel);
         Ok(())
@@ -166,7 +166,7 @@ impl Port {
             End::Destination => record.source.get(),
         };
         match peer {
-            ELSEWHERE => self.wake_nic_thread(),
+            LocalRank::ELSEWHERE => self.wake_nic_thread(),
             peer => waiting::wake(&self.memory, peer),
         }
         Ok(())
@@ -196,11 +196,11 @@ mod tests {
     #[test]
     fn which_end_a_rank_is_says_its_request_and_not_a_record_that_is_out_of_date() {
         let memory = create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
-        let mut port = Port::open(Arc::new(memory), 0).unwrap();
+        let mut port = Port::open(Arc::new(memory), LocalRank(0)).unwrap();
         let (transfer, request) = (5, port.arm(Purpose::Receive, About::NOTHING).unwrap());
         let pair = Pair {
-            source: 0,
-            destination: 1,
+            source: LocalRank(0),
+            destination: LocalRank(1),
             source_request: request,
             destination_request: request,
             source_address: 0x1000,
@@ -213,7 +213,9 @@ mod tests {
             std::mem::take(&mut port.moving)
         };
         assert_eq!(start(&mut port), []);
-        Completer::new(&port.memory, port.pacing).refer((0, request), transfer, SlotState::Moving).unwrap();
+        Completer::new(&port.memory, port.pacing)
+            .refer((LocalRank(0), request), transfer, SlotState::Moving)
+            .unwrap();
         let ends: Vec<_> = start(&mut port).iter().map(|m| (m.transfer, m.request, m.mine.end)).collect();
         assert_eq!(ends, [(transfer, request, End::Destination)]);
     }

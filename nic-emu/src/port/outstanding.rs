@@ -7,9 +7,7 @@
 //! and not followed.
 
 use crate::channel::Buffer;
-use crate::memory::REQUESTS;
-use crate::memory::descriptor::NO_REQUEST;
-use crate::memory::status::NOBODY;
+use crate::memory::{CommRank, Context, REQUESTS, Rank, RequestId};
 
 /// What a request was posted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +30,11 @@ const UNNAMED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The peer's rank in the communicator, or `ANY_SOURCE`.
-    pub peer: u32,
+    pub peer: CommRank,
     /// The peer's rank in the job; `NOBODY` when there is none, or any.
-    pub peer_in_job: u32,
+    pub peer_in_job: Rank,
     /// The tag, or `ANY_TAG`.
     pub tag: i32,
     /// Bytes of the message, or room for one.
@@ -53,9 +51,9 @@ pub struct About {
 impl About {
     /// Of a request without a peer.
     pub const NOTHING: Self = Self {
-        context: u32::MAX,
-        peer: NOBODY,
-        peer_in_job: NOBODY,
+        context: Context::NONE,
+        peer: CommRank::NOBODY,
+        peer_in_job: Rank::NOBODY,
         tag: 0,
         bytes: 0,
         address: 0,
@@ -76,8 +74,8 @@ struct SlotRecord {
     purpose: Option<Purpose>,
     /// The NIC has completed it and its bytes are where they belong; it was not taken yet.
     landed: bool,
-    /// The slot to use after this one, while it is free; [`NO_REQUEST`] at the end.
-    next_free: u32,
+    /// The slot to use after this one, while it is free; [`RequestId::NONE`] at the end.
+    next_free: RequestId,
     about: About,
 }
 
@@ -89,22 +87,22 @@ const _: () = assert!(size_of::<SlotRecord>() == 64);
 #[derive(Debug)]
 pub struct Outstanding {
     records: Vec<SlotRecord>,
-    first_free: u32,
+    first_free: RequestId,
     count: u32,
 }
 
 impl Default for Outstanding {
     fn default() -> Self {
-        Self { records: Vec::new(), first_free: NO_REQUEST, count: 0 }
+        Self { records: Vec::new(), first_free: RequestId::NONE, count: 0 }
     }
 }
 
 impl Outstanding {
     /// A slot for a new request; none when all are in use.
     #[inline(always)]
-    pub(crate) fn add(&mut self, purpose: Purpose, about: About) -> Option<u32> {
+    pub(crate) fn add(&mut self, purpose: Purpose, about: About) -> Option<RequestId> {
         let request = self.first_free;
-        let Some(record) = self.records.get_mut(request as usize) else { return self.grow(purpose, about) };
+        let Some(record) = self.records.get_mut(request.index()) else { return self.grow(purpose, about) };
         self.first_free = record.next_free;
         self.count += 1;
         record.purpose = Some(purpose);
@@ -114,7 +112,7 @@ impl Outstanding {
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, purpose: Purpose, about: About) -> Option<u32> {
+    fn grow(&mut self, purpose: Purpose, about: About) -> Option<RequestId> {
         if self.records.len() == REQUESTS {
             return None;
         }
@@ -124,15 +122,15 @@ impl Outstanding {
             generation: 1,
             purpose: Some(purpose),
             landed: false,
-            next_free: NO_REQUEST,
+            next_free: RequestId::NONE,
             about,
         });
-        Some(self.records.len() as u32 - 1)
+        Some(RequestId(self.records.len() as u32 - 1))
     }
 
     #[inline(always)]
-    fn record(&self, request: u32) -> Option<&SlotRecord> {
-        self.records.get(request as usize)
+    fn record(&self, request: RequestId) -> Option<&SlotRecord> {
+        self.records.get(request.index())
     }
 
     /// True when there are none.
@@ -143,33 +141,33 @@ impl Outstanding {
 
     /// What a request was posted for; none when it is not outstanding.
     #[inline]
-    pub fn purpose(&self, request: u32) -> Option<Purpose> {
+    pub fn purpose(&self, request: RequestId) -> Option<Purpose> {
         self.record(request)?.purpose
     }
 
     /// What is known of an outstanding request.
     #[inline]
-    pub fn about(&self, request: u32) -> Option<&About> {
+    pub fn about(&self, request: RequestId) -> Option<&About> {
         self.record(request).filter(|record| record.purpose.is_some()).map(|record| &record.about)
     }
 
     /// What is known of an outstanding receive whose bytes have not landed yet.
     #[inline(always)]
-    pub fn plain(&self, request: u32) -> Option<&About> {
+    pub fn plain(&self, request: RequestId) -> Option<&About> {
         let record = self.record(request)?;
         (record.purpose == Some(Purpose::Receive) && !record.landed).then_some(&record.about)
     }
 
     /// Address and length of an outstanding receive's buffer.
     #[inline]
-    pub fn place(&self, request: u32) -> Option<(u64, u64)> {
+    pub fn place(&self, request: RequestId) -> Option<(u64, u64)> {
         let record = self.record(request)?;
         (record.purpose == Some(Purpose::Receive)).then_some((record.about.address, record.about.bytes))
     }
 
     /// The buffer of an outstanding send or receive that this end moves the bytes of.
     #[inline]
-    pub fn buffer(&self, request: u32) -> Option<Buffer> {
+    pub fn buffer(&self, request: RequestId) -> Option<Buffer> {
         let record = self.record(request)?;
         let is_message = matches!(record.purpose, Some(Purpose::Send | Purpose::Receive));
         is_message.then_some(Buffer { address: record.about.address, bytes: record.about.bytes })
@@ -178,8 +176,8 @@ impl Outstanding {
     /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it
     /// is: what [`Self::about`] answers, and hang reports say.
     #[inline(always)]
-    pub fn label(&mut self, request: u32, (peer, peer_in_job): (u32, u32), owner: u64) {
-        if let Some(record) = self.records.get_mut(request as usize) {
+    pub fn label(&mut self, request: RequestId, (peer, peer_in_job): (CommRank, Rank), owner: u64) {
+        if let Some(record) = self.records.get_mut(request.index()) {
             (record.about.peer, record.about.peer_in_job) = (peer, peer_in_job);
             record.about.owner = owner;
         }
@@ -188,8 +186,8 @@ impl Outstanding {
     /// Names an outstanding request: answers the generation (of [`GENERATION_BITS`] bits) that goes with its
     /// number. The name is good until the request is taken.
     #[inline(always)]
-    pub fn name(&mut self, request: u32) -> u32 {
-        match self.records.get_mut(request as usize) {
+    pub fn name(&mut self, request: RequestId) -> u32 {
+        match self.records.get_mut(request.index()) {
             Some(record) => {
                 record.name = record.generation;
                 record.name
@@ -200,45 +198,45 @@ impl Outstanding {
 
     /// Whether this is the name of an outstanding request.
     #[inline(always)]
-    pub fn is_named(&self, request: u32, generation: u32) -> bool {
+    pub fn is_named(&self, request: RequestId, generation: u32) -> bool {
         self.record(request).is_some_and(|record| record.name == generation)
     }
 
     /// The name of an outstanding request, if it has one.
-    pub fn name_of(&self, request: u32) -> Option<u32> {
+    pub fn name_of(&self, request: RequestId) -> Option<u32> {
         self.record(request).map(|record| record.name).filter(|&name| name != UNNAMED)
     }
 
     /// Whether this once was the name of a request, and is no more.
-    pub fn was_named(&self, request: u32, generation: u32) -> bool {
+    pub fn was_named(&self, request: RequestId, generation: u32) -> bool {
         self.record(request).is_some_and(|record| generation < record.generation)
     }
 
     /// Drops a request's name; the request goes on.
-    pub fn drop_name(&mut self, request: u32) {
-        if let Some(record) = self.records.get_mut(request as usize) {
+    pub fn drop_name(&mut self, request: RequestId) {
+        if let Some(record) = self.records.get_mut(request.index()) {
             record.move_on();
         }
     }
 
     /// Notes that a complete request's bytes are where they belong, although it was not taken.
-    pub(crate) fn set_landed(&mut self, request: u32) {
-        if let Some(record) = self.records.get_mut(request as usize) {
+    pub(crate) fn set_landed(&mut self, request: RequestId) {
+        if let Some(record) = self.records.get_mut(request.index()) {
             record.landed = true;
         }
     }
 
     /// Whether a complete request's bytes are where they belong, although it was not taken.
     #[inline]
-    pub(crate) fn has_landed(&self, request: u32) -> bool {
+    pub(crate) fn has_landed(&self, request: RequestId) -> bool {
         self.record(request).is_some_and(|record| record.landed)
     }
 
     /// Takes a complete request: its slot is free. Answers what it was posted for and what was known of it;
     /// none when it is not outstanding.
     #[inline(always)]
-    pub(crate) fn take(&mut self, request: u32) -> Option<(Purpose, About)> {
-        let record = self.records.get_mut(request as usize)?;
+    pub(crate) fn take(&mut self, request: RequestId) -> Option<(Purpose, About)> {
+        let record = self.records.get_mut(request.index())?;
         let purpose = record.purpose.take()?;
         self.count -= 1;
         record.landed = false;
@@ -249,8 +247,12 @@ impl Outstanding {
     }
 
     /// All outstanding requests.
-    pub fn requests(&self) -> Vec<u32> {
-        (0..self.records.len() as u32).filter(|&r| self.records[r as usize].purpose.is_some()).collect()
+    pub fn requests(&self) -> Vec<RequestId> {
+        (0..)
+            .zip(&self.records)
+            .filter(|(_, record)| record.purpose.is_some())
+            .map(|(i, _)| RequestId(i))
+            .collect()
     }
 }
 
@@ -270,7 +272,7 @@ mod tests {
     #[test]
     fn a_taken_request_is_taken_once_and_its_slot_is_used_again() {
         let mut outstanding = Outstanding::default();
-        let about = About { peer: 3, ..About::NOTHING };
+        let about = About { peer: CommRank(3), ..About::NOTHING };
         let first = outstanding.add(Purpose::Collective, About::NOTHING).unwrap();
         let second = outstanding.add(Purpose::Send, about).unwrap();
         assert_eq!(outstanding.take(first), Some((Purpose::Collective, About::NOTHING)));

@@ -7,15 +7,15 @@ use super::error::PortError;
 use super::rank_port::Port;
 use crate::host::clock::ticks;
 use crate::matching::Envelope;
-use crate::memory::REQUESTS;
 use crate::memory::descriptor::{
-    AGREED_LIMIT, Check, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, NO_REQUEST, Payload,
-    PointToPoint, ReceiveDescriptor, SendDescriptor, encode_inline,
+    AGREED_LIMIT, Check, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, Payload, PointToPoint,
+    ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::memory::doorbell::RingKind;
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
-use crate::memory::status::{NOBODY, WaitingFor};
+use crate::memory::status::WaitingFor;
+use crate::memory::{CommRank, Context, REQUESTS, Rank, RequestId, SlabId};
 use crate::port::outstanding::{About, Purpose};
 use crate::threads::strobe_sender::StrobeSender;
 
@@ -27,13 +27,13 @@ const DECISION_SLICES: u32 = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Send {
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The tag, not negative.
     pub tag: i32,
     /// The receiver's rank in the job.
-    pub destination: u32,
+    pub destination: Rank,
     /// Complete only once matched.
     pub synchronous: bool,
     /// What the receiver's library is told of the message's type, to compare it; 0 for nothing.
@@ -51,7 +51,7 @@ impl Send {
             bytes: bytes as u64,
             signature: self.signature,
             destination: self.destination,
-            request: NO_REQUEST,
+            request: RequestId::NONE,
             synchronous: self.synchronous,
             check: Check::NONE,
             payload,
@@ -65,7 +65,7 @@ pub enum Posted {
     /// It is buffered: the program may use its buffer again.
     Complete,
     /// This request completes it.
-    Request(u32),
+    Request(RequestId),
 }
 
 /// A collective to be posted.
@@ -76,7 +76,7 @@ pub struct Collective {
     /// `ReduceOp` and `ElementType` of a reduction.
     pub operation: (u8, u8),
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// Rank (with its group, where there are two: [`crate::memory::root`]) and size in the communicator.
     pub comm: (u32, u32),
     /// The root ([`crate::memory::root`]).
@@ -170,11 +170,11 @@ impl Port {
         let in_memory = matches!(payload, Payload::Memory(_));
         let buffered = !in_memory && !send.synchronous;
         let request = if buffered {
-            NO_REQUEST
+            RequestId::NONE
         } else {
             let (context, tag) = (send.context, send.tag);
             let may_be_kept = in_memory && !send.synchronous && bytes <= BUFFERED_BYTES;
-            if may_be_kept && self.memory.local_index(send.destination)?.is_some() {
+            if may_be_kept && self.memory.local_rank(send.destination)?.is_some() {
                 self.keeping.add();
             }
             let (peer_in_job, bytes, address) = (send.destination, bytes as u64, data as u64);
@@ -201,9 +201,9 @@ impl Port {
         envelope: &Envelope,
         buffer: *mut u8,
         capacity: usize,
-    ) -> Result<u32, PortError> {
+    ) -> Result<RequestId, PortError> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_receive_of(envelope, Check::NONE, (NOBODY, 0), 0, (buffer, capacity)) }
+        unsafe { self.post_receive_of(envelope, Check::NONE, (Rank::NOBODY, 0), 0, (buffer, capacity)) }
     }
 
     /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`), a word that says whose request
@@ -220,10 +220,10 @@ impl Port {
         &mut self,
         envelope: &Envelope,
         check: Check,
-        (peer_in_job, owner): (u32, u64),
+        (peer_in_job, owner): (Rank, u64),
         signature: u16,
         (buffer, capacity): (*mut u8, usize),
-    ) -> Result<u32, PortError> {
+    ) -> Result<RequestId, PortError> {
         self.post_held()?;
         self.reserve(RingKind::Receive)?;
         let about = about_receive(envelope, (peer_in_job, owner), signature, (buffer, capacity));
@@ -256,7 +256,7 @@ impl Port {
         data: *const u8,
         bytes: usize,
         wanted: bool,
-    ) -> Result<Option<u32>, PortError> {
+    ) -> Result<Option<RequestId>, PortError> {
         let contributes = collective.contributes();
         if contributes && bytes > SLAB_BYTES {
             let (operation, limit) = (collective.kind, SLAB_BYTES);
@@ -272,7 +272,7 @@ impl Port {
             Payload::Inline([0; INLINE_BYTES])
         };
         debug_assert!(!matches!(payload, Payload::Memory(_)), "there is a slab");
-        let request = if wanted { self.arm(Purpose::Collective, About::NOTHING)? } else { NO_REQUEST };
+        let request = if wanted { self.arm(Purpose::Collective, About::NOTHING)? } else { RequestId::NONE };
         let descriptor = CollectiveDescriptor {
             kind: collective.kind,
             call: collective.call,
@@ -291,16 +291,16 @@ impl Port {
             request,
             payload,
             sequence: collective.sequence,
-            local_index: collective.local.0,
+            position: collective.local.0,
             local_size: collective.local.1,
         };
         self.post(RingKind::Collective, &descriptor.encode())?;
-        Ok((request != NO_REQUEST).then_some(request))
+        Ok((request != RequestId::NONE).then_some(request))
     }
 
     /// Asks to take a request's descriptor back; the request still completes, cancelled or not. See
     /// [`Self::await_decision`].
-    pub fn cancel(&mut self, request: u32) -> Result<(), PortError> {
+    pub fn cancel(&mut self, request: RequestId) -> Result<(), PortError> {
         let Some((ring, destination)) = self.way_of(request) else { return Ok(()) };
         self.post_held()?;
         self.reserve(ring)?;
@@ -308,11 +308,11 @@ impl Port {
     }
 
     /// The ring that a request of point-to-point communication went into, and the destination of a send.
-    fn way_of(&self, request: u32) -> Option<(RingKind, u32)> {
+    fn way_of(&self, request: RequestId) -> Option<(RingKind, Rank)> {
         let about = self.outstanding.about(request)?;
         match self.outstanding.purpose(request)? {
             Purpose::Send => Some((RingKind::Send, about.peer_in_job)),
-            Purpose::Receive => Some((RingKind::Receive, 0)),
+            Purpose::Receive => Some((RingKind::Receive, Rank::NOBODY)),
             _ => None,
         }
     }
@@ -325,7 +325,7 @@ impl Port {
     /// Not for longer than some slices: while its pools are full the NIC leaves entries in their rings until
     /// others receive, which may be other threads of this rank. `call` is the one that waits, as hang reports
     /// name it.
-    pub fn await_decision(&mut self, request: u32, call: u32) -> Result<(), PortError> {
+    pub fn await_decision(&mut self, request: RequestId, call: u32) -> Result<(), PortError> {
         let Some((ring, _)) = self.way_of(request) else { return Ok(()) };
         let what = self.waiting_for(request, call, 1);
         let (mut slices, mut index) = (0, self.memory.control().slice.get());
@@ -343,7 +343,7 @@ impl Port {
             if !port.slot(request)?.is_pending() || slices >= DECISION_SLICES {
                 return Ok(Some(()));
             }
-            port.taken = port.memory.taken()[port.local_index as usize].read();
+            port.taken = port.memory.taken()[port.local_rank.index()].read();
             if port.heads.ahead_of(port.taken, ring) > 0 {
                 return Ok(None);
             }
@@ -383,7 +383,7 @@ impl Port {
         &mut self,
         data: *const u8,
         bytes: usize,
-        take: impl FnOnce(&mut SlabAllocator, &ReturnedSlabs) -> Option<u32>,
+        take: impl FnOnce(&mut SlabAllocator, &ReturnedSlabs) -> Option<SlabId>,
     ) -> Payload {
         if bytes <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
@@ -392,15 +392,15 @@ impl Port {
             return Payload::Inline(inline);
         }
         if bytes <= SLAB_BYTES
-            && let Ok(block) = self.memory.rank(self.local_index)
+            && let Ok(block) = self.memory.rank(self.local_rank)
             && let Some(slab) = take(&mut self.slabs, &block.returned)
-            && let Ok(to) = self.memory.slab(self.local_index, slab)
+            && let Ok(to) = self.memory.slab(self.local_rank, slab)
         {
             // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's
             // promise.
             unsafe { self.stores.copy_in(data, to.as_ptr(), bytes, ticks) };
             if bytes >= PIPELINED_BYTES {
-                block.filled[slab as usize].publish(bytes as u32);
+                block.filled[slab.index()].publish(bytes as u32);
             }
             return Payload::Slab(slab);
         }
@@ -408,7 +408,7 @@ impl Port {
     }
 
     #[inline(always)]
-    pub(super) fn arm(&mut self, purpose: Purpose, about: About) -> Result<u32, PortError> {
+    pub(super) fn arm(&mut self, purpose: Purpose, about: About) -> Result<RequestId, PortError> {
         let Some(request) = self.outstanding.add(purpose, about) else {
             return Err(PortError::TooManyRequests { limit: REQUESTS });
         };
@@ -435,7 +435,7 @@ impl Port {
 #[inline(always)]
 pub(super) fn about_receive(
     envelope: &Envelope,
-    (peer_in_job, owner): (u32, u64),
+    (peer_in_job, owner): (Rank, u64),
     signature: u16,
     (buffer, capacity): (*mut u8, usize),
 ) -> About {

@@ -22,7 +22,7 @@ use crate::memory::slab::SlabAllocator;
 use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::token::Holder;
-use crate::memory::{Corrupt, NicMemory, REQUESTS, RankBlock};
+use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId, SlabId};
 use crate::policy::Pacing;
 use crate::port::outstanding::{About, Outstanding, Purpose};
 use crate::threads::completer::Touched;
@@ -38,7 +38,7 @@ pub struct Port {
     /// This rank's block and doorbell, in `memory`.
     pub(super) block: NonNull<RankBlock>,
     pub(super) doorbell: NonNull<HeadsWord>,
-    pub(super) local_index: u32,
+    pub(super) local_rank: LocalRank,
     pub(super) heads: Heads,
     /// The taken word as last read: at least so many cells are free.
     pub(super) taken: Heads,
@@ -48,7 +48,7 @@ pub struct Port {
     pub(super) next_matched: u32,
     pub(super) slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
-    pub(super) last_run: u32,
+    pub(super) last_run: SlabId,
     pub(super) ahead: Ahead,
     /// Sends that this rank has posted since the job began.
     pub(super) sent: u64,
@@ -98,35 +98,35 @@ unsafe impl std::marker::Send for Port {}
 
 impl Port {
     /// The port of a rank in the NIC memory behind this descriptor.
-    pub fn attach(fd: OwnedFd, local_index: u32) -> Result<Self, PortError> {
-        Self::open(Arc::new(mapping::attach(fd)?), local_index)
+    pub fn attach(fd: OwnedFd, local_rank: LocalRank) -> Result<Self, PortError> {
+        Self::open(Arc::new(mapping::attach(fd)?), local_rank)
     }
 
     /// The port of a rank in memory that this process has mapped.
-    pub fn open(memory: Arc<NicMemory>, local_index: u32) -> Result<Self, PortError> {
-        let block = memory.rank(local_index)?;
+    pub fn open(memory: Arc<NicMemory>, local_rank: LocalRank) -> Result<Self, PortError> {
+        let block = memory.rank(local_rank)?;
         allow_attach();
         // Ranks that count processes differently do not find each other by number, or find others.
         let (theirs, own) = (memory.header().pid_namespace.get(), pid_namespace());
         if theirs != 0 && own != 0 && theirs != own {
             memory.header().cross_memory.set(0);
         }
-        let rank = memory.job_rank(local_index);
+        let rank = memory.job_rank(local_rank);
         block.status.claim(std::process::id()).map_err(|pid| PortError::Taken { rank, pid })?;
         block.status.set_phase(Phase::Attached);
         let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
-        let doorbell = memory.doorbell(local_index)?;
+        let doorbell = memory.doorbell(local_rank)?;
         let heads = doorbell.read();
         Ok(Self {
             block: NonNull::from(block),
             doorbell: NonNull::from(doorbell),
-            local_index,
+            local_rank,
             heads,
             offered: heads,
             next_matched: 0,
-            taken: memory.taken()[local_index as usize].read(),
+            taken: memory.taken()[local_rank.index()].read(),
             slabs: SlabAllocator::default(),
-            last_run: 0,
+            last_run: SlabId(0),
             ahead: Ahead::default(),
             sent: last_label(block, heads),
             seen: memory.taken().iter().map(|taken| taken.peek().get(RingKind::Send)).collect(),
@@ -176,9 +176,9 @@ impl Port {
         &self.memory
     }
 
-    /// This rank's local index.
-    pub fn local_index(&self) -> u32 {
-        self.local_index
+    /// Which rank of its node this rank is.
+    pub fn local_rank(&self) -> LocalRank {
+        self.local_rank
     }
 
     /// Enters [`Phase::Finalized`].
@@ -194,7 +194,7 @@ impl Port {
     /// The processor, as this rank runs it.
     #[inline]
     pub fn processor(&self) -> Processor<'_> {
-        Processor::new(&self.memory, Holder::rank(self.local_index))
+        Processor::new(&self.memory, Holder::rank(self.local_rank))
     }
 
     /// This rank's block.
@@ -213,8 +213,8 @@ impl Port {
 
     /// A request slot of this rank.
     #[inline(always)]
-    pub(super) fn slot(&self, request: u32) -> Result<&RequestSlot, PortError> {
-        match self.block().requests.get(request as usize) {
+    pub(super) fn slot(&self, request: RequestId) -> Result<&RequestSlot, PortError> {
+        match self.block().requests.get(request.index()) {
             Some(slot) => Ok(slot),
             None => Err(no_slot(request)),
         }
@@ -239,12 +239,12 @@ impl Port {
 
     /// Whether an outstanding request is that of a send.
     #[inline]
-    pub fn is_send(&self, request: u32) -> bool {
+    pub fn is_send(&self, request: RequestId) -> bool {
         self.outstanding.purpose(request) == Some(Purpose::Send)
     }
 
     /// What a hang report says of a call that waits for this request, and for `requests` in all.
-    pub fn waiting_for(&self, request: u32, call: u32, requests: u32) -> WaitingFor {
+    pub fn waiting_for(&self, request: RequestId, call: u32, requests: u32) -> WaitingFor {
         let about = self.outstanding.about(request).copied().unwrap_or(About::NOTHING);
         WaitingFor {
             call,
@@ -277,6 +277,6 @@ fn last_label(block: &RankBlock, heads: Heads) -> u64 {
 }
 
 #[cold]
-fn no_slot(request: u32) -> PortError {
-    Corrupt { what: "request slot", value: request as u64, limit: REQUESTS as u64 }.into()
+fn no_slot(request: RequestId) -> PortError {
+    Corrupt { what: "request slot", value: request.0.into(), limit: REQUESTS as u64 }.into()
 }

@@ -47,7 +47,7 @@ impl Port {
 
     #[cold]
     fn look_for_cell(&mut self, ring: RingKind) -> Option<Room> {
-        self.taken = self.memory.taken()[self.local_index as usize].read();
+        self.taken = self.memory.taken()[self.local_rank.index()].read();
         (self.heads.ahead_of(self.taken, ring) >= cells(ring)).then_some(match ring {
             RingKind::Send => Room::SendRing,
             RingKind::Receive => Room::ReceiveRing,

@@ -9,6 +9,7 @@ use super::error::PortError;
 use super::lending::{LONGEST_SLEEP, Stepped, Waiting};
 use super::rank_port::Port;
 use crate::host::waiting::Pause;
+use crate::memory::RequestId;
 use crate::memory::status::WaitingFor;
 
 /// Who waits: a port, or who has one.
@@ -61,7 +62,7 @@ pub trait Waits: Sized {
     #[inline]
     fn wait_until<T>(
         &mut self,
-        request: Option<u32>,
+        request: Option<RequestId>,
         what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Self) -> Result<Option<T>, Self::Error>,
     ) -> Result<T, Self::Error> {
@@ -171,7 +172,7 @@ impl Port {
     #[inline]
     pub fn wait_for<T>(
         &mut self,
-        request: Option<u32>,
+        request: Option<RequestId>,
         what: &WaitingFor,
         mut ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
     ) -> Result<T, PortError> {

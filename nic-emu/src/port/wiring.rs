@@ -6,7 +6,7 @@ use crate::host::waiting;
 use crate::memory::descriptor::{Check, Payload};
 use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use crate::policy;
 
 /// What came of putting a message on an edge.
@@ -41,9 +41,9 @@ impl Port {
     }
 
     /// Opens an edge from a rank of the node to this one; none when all are in use.
-    pub fn open_edge(&mut self, sender: u32) -> Result<Option<EdgeReader>, PortError> {
+    pub fn open_edge(&mut self, sender: LocalRank) -> Result<Option<EdgeReader>, PortError> {
         let Some(edge) = self.edges.take() else { return Ok(None) };
-        Ok(Some(EdgeReader::open(&self.memory, self.local_index, edge, sender)?))
+        Ok(Some(EdgeReader::open(&self.memory, self.local_rank, edge, sender)?))
     }
 
     /// Closes an edge, along which nothing comes any more.
@@ -129,9 +129,9 @@ impl Port {
 
     /// Without a fence: a wake that is missed is made good when the sleep times out.
     #[inline]
-    fn wake_other_end(&self, local_index: u32) {
+    fn wake_other_end(&self, local_rank: LocalRank) {
         if self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
-            waiting::wake(&self.memory, local_index);
+            waiting::wake(&self.memory, local_rank);
         }
     }
 

@@ -7,16 +7,18 @@ use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
-use bcs_core::{NodeId, NodeSet};
+use bcs_core::{LocalRank, NodeId, NodeSet, Rank};
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
+use nic_emu::contexts::Context;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
 use nic_emu::memory::groups;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::status::{Activity, Phase, WaitingFor};
 use nic_emu::memory::unexpected::CHUNK_BYTES;
 use nic_emu::memory::{Layout, NicMemory};
@@ -235,13 +237,13 @@ fn nic_memory(shape: &ClusterShape, node: u32, nodes: u32, emds: Option<&mds::Em
     header.slice_period_ns.set(shape.program.period_ns);
     header.cross_memory.set(shape.program.attach as u32);
     for (local, &rank) in here.iter().enumerate() {
-        let status = &memory.rank(local as u32).unwrap().status;
-        status.set_job_rank(rank);
+        let status = &memory.rank(LocalRank(local as u32)).unwrap().status;
+        status.set_job_rank(Rank(rank));
         status.set_phase(Phase::Attached);
     }
     for (rank, &node) in shape.places.iter().enumerate() {
         let local = local_ranks(&shape.places, node).iter().position(|&r| r == rank as u32).unwrap();
-        memory.set_place(rank as u32, node, local as u32);
+        memory.set_place(Rank(rank as u32), node, LocalRank(local as u32));
     }
     if let Some(emds) = emds {
         mds::EmdsRing::<mds::LocalRecord>::format(memory.emds_local(), emds).unwrap();
@@ -266,16 +268,20 @@ pub fn prepare<'a>(
         .map(|rank| {
             let node = shape.places[rank];
             let memory = cluster.memories[node as usize].clone();
-            let local_index =
-                local_ranks(&shape.places, node).iter().position(|&r| r as usize == rank).unwrap();
+            let own = local_ranks(&shape.places, node).iter().position(|&r| r as usize == rank).unwrap();
             for comm in &program.comms {
-                groups::register(&memory, comm.context + 1, comm.members.iter().map(|&m| m as u32)).unwrap();
+                groups::register(
+                    &memory,
+                    comm.context.of_collectives(),
+                    comm.members.iter().map(|&m| Rank(m as u32)),
+                )
+                .unwrap();
             }
             let local = |members: &[usize]| {
                 (0..members.len()).filter(|&m| shape.places[members[m]] == node).collect()
             };
             let local = program.comms.iter().map(|comm| local(&comm.members)).collect();
-            let port = Port::open(memory, local_index as u32).unwrap().with_clock(clock);
+            let port = Port::open(memory, LocalRank(own as u32)).unwrap().with_clock(clock);
             RankRun::new(rank, port, local, program.calls[rank].clone())
         })
         .collect();
@@ -407,8 +413,8 @@ proptest! {
         let mut cluster = Cluster::new(&shape, None);
         let members = || 0..nodes;
         let mut ports: Vec<Port> = cluster.memories.iter().map(|memory| {
-            groups::register(memory, 3, members()).unwrap();
-            Port::open(memory.clone(), 0).unwrap().with_clock(clock)
+            groups::register(memory, Context(3), members().map(Rank)).unwrap();
+            Port::open(memory.clone(), LocalRank(0)).unwrap().with_clock(clock)
         }).collect();
         let data = [0u8; 8];
         let mut last = Vec::new();
@@ -418,7 +424,7 @@ proptest! {
                 let reduces = matches!(kind, CollectiveKind::Reduce | CollectiveKind::Allreduce);
                 let operation = if reduces { (ReduceOp::Sum as u8, ElementType::I64 as u8) } else { (0, 0) };
                 let collective = Collective {
-                    kind, operation, context: 3, comm: (rank as u32, nodes), root: 0, call: 0, most_bytes: 0, sequence, local: (0, 1),
+                    kind, operation, context: Context(3), comm: (rank as u32, nodes), root: 0, call: 0, most_bytes: 0, sequence, local: (0, 1),
                 };
                 let bytes = if kind == CollectiveKind::Barrier { 0 } else { 8 };
                 // SAFETY: the buffer outlives the job.
@@ -429,14 +435,14 @@ proptest! {
                 port.progress().unwrap();
             }
         }
-        while !cluster.memories.iter().all(|memory| memory.breaches().find(3).is_some()) {
+        while !cluster.memories.iter().all(|memory| memory.breaches().find(Context(3)).is_some()) {
             prop_assert!(cluster.turn(), "a node is not told:\n{}", cluster.describe());
         }
         let name = format!("ranks of {}:", NodeId(odd));
         for (memory, port) in cluster.memories.iter().zip(&mut ports) {
-            let report = memory.breaches().report(memory.breaches().find(3).unwrap()).unwrap();
+            let report = memory.breaches().report(memory.breaches().find(Context(3)).unwrap()).unwrap();
             prop_assert!(report.contains(&name), "{name} not in {report}");
-            prop_assert!(port.check_whole(3).is_err());
+            prop_assert!(port.check_whole(Context(3)).is_err());
         }
         // Whoever waits is told, and nothing of the communicator's collectives is left under way.
         for _ in 0..200 {
@@ -465,9 +471,9 @@ fn a_message_that_has_come_is_delivered_to_a_later_receive_without_another_slice
     let (data, context) = ([7u8; 2000], program.comms[0].context);
     let send = Send {
         context,
-        source: from as u32,
+        source: CommRank(from as u32),
         tag: 5,
-        destination: to as u32,
+        destination: Rank(to as u32),
         synchronous: false,
         signature: 0,
     };
@@ -482,7 +488,7 @@ fn a_message_that_has_come_is_delivered_to_a_later_receive_without_another_slice
     }
     let (slice, events) = (run.machine.nics[0].now_in(), run.machine.events);
     let mut into = [0u8; 2000];
-    let envelope = Envelope { context, source: from as u32, tag: 5 };
+    let envelope = Envelope { context, source: CommRank(from as u32), tag: 5 };
     // SAFETY: the buffer outlives the request.
     let request =
         unsafe { run.ranks[to].port().post_receive(&envelope, into.as_mut_ptr(), into.len()) }.unwrap();
@@ -507,10 +513,17 @@ fn a_send_that_waits_for_room_on_another_node_is_reported_with_the_limit_and_who
         let mut ports: Vec<Port> = cluster
             .memories()
             .iter()
-            .map(|nic| Port::open(nic.clone(), 0).unwrap().with_clock(clock))
+            .map(|nic| Port::open(nic.clone(), LocalRank(0)).unwrap().with_clock(clock))
             .collect();
         let data = vec![7u8; CHUNK_BYTES];
-        let send = Send { context: 2, source: 0, tag: 5, destination: 1, synchronous: false, signature: 0 };
+        let send = Send {
+            context: Context(2),
+            source: CommRank(0),
+            tag: 5,
+            destination: Rank(1),
+            synchronous: false,
+            signature: 0,
+        };
         for _ in 0..2 {
             // SAFETY: the data outlives the cluster.
             unsafe { ports[0].post_send(&send, data.as_ptr(), data.len()) }.unwrap();
@@ -521,8 +534,8 @@ fn a_send_that_waits_for_room_on_another_node_is_reported_with_the_limit_and_who
             bytes: data.len() as u64,
             ..WaitingFor::SOMETHING
         };
-        for (nic, what) in cluster.memories().iter().zip([waits(1, true), waits(0, false)]) {
-            let status = &nic.rank(0).unwrap().status;
+        for (nic, what) in cluster.memories().iter().zip([waits(Rank(1), true), waits(Rank(0), false)]) {
+            let status = &nic.rank(LocalRank(0)).unwrap().status;
             status.set_activity(Activity::Polling);
             status.set_waiting_for(&what);
         }

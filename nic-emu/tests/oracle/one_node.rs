@@ -6,6 +6,7 @@ use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
+use bcs_core::{LocalRank, Rank};
 use nic_emu::host::mapping::create_private;
 use nic_emu::memory::status::Phase;
 use nic_emu::memory::token::Holder;
@@ -43,8 +44,8 @@ fn nic_memory(shape: &Shape) -> Arc<NicMemory> {
     header.slice_period_ns.set(shape.period_ns);
     header.cross_memory.set(shape.attach as u32);
     for rank in 0..ranks {
-        let status = &memory.rank(rank).unwrap().status;
-        status.set_job_rank(rank);
+        let status = &memory.rank(LocalRank(rank)).unwrap().status;
+        status.set_job_rank(Rank(rank));
         status.set_phase(Phase::Attached);
     }
     Arc::new(memory)
@@ -56,7 +57,7 @@ fn run(shape: &Shape) {
     let memory = nic_memory(shape);
     let ranks = (0..shape.ranks)
         .map(|rank| {
-            let port = Port::open(memory.clone(), rank as u32).unwrap().with_clock(clock);
+            let port = Port::open(memory.clone(), LocalRank(rank as u32)).unwrap().with_clock(clock);
             let local = program.comms.iter().map(|comm| (0..comm.members.len()).collect()).collect();
             RankRun::new(rank, port, local, program.calls[rank].clone())
         })

@@ -4,6 +4,7 @@
 
 use crate::random::Random;
 use nic_emu::arithmetic::{ElementType, ReduceOp};
+use nic_emu::contexts::Context;
 use nic_emu::memory::BROUGHT_BYTES;
 use nic_emu::memory::descriptor::CollectiveKind;
 use nic_emu::memory::descriptor::INLINE_BYTES;
@@ -37,7 +38,7 @@ impl Shape {
 #[derive(Clone, Debug)]
 pub struct Comm {
     /// Context of its messages; its collectives have the next one.
-    pub context: u32,
+    pub context: Context,
     /// Ranks of the job, by rank in the communicator.
     pub members: Vec<usize>,
     pub collectives: Vec<CollectiveCall>,
@@ -103,12 +104,12 @@ impl Program {
     pub fn random(shape: &Shape) -> Self {
         let mut random = Random::new(shape.seed);
         let mut comms =
-            vec![Comm { context: WORLD, members: (0..shape.ranks).collect(), collectives: vec![] }];
+            vec![Comm { context: Context(WORLD), members: (0..shape.ranks).collect(), collectives: vec![] }];
         for i in 0..random.below(4) {
             let mut members: Vec<usize> = (0..shape.ranks).collect();
             random.shuffle(&mut members);
             members.truncate(1 + random.below(shape.ranks));
-            comms.push(Comm { context: FIRST_CONTEXT + 2 * i as u32, members, collectives: vec![] });
+            comms.push(Comm { context: Context(FIRST_CONTEXT + 2 * i as u32), members, collectives: vec![] });
         }
         let mut program = Self { comms, calls: vec![Vec::new(); shape.ranks] };
         let mut held_back: Vec<(usize, Call)> = Vec::new();
@@ -144,7 +145,7 @@ impl Program {
     pub fn apart(shape: &Shape, all_meet: bool) -> Self {
         let mut random = Random::new(shape.seed);
         let comm = |i: u32| Comm {
-            context: WORLD + i * FIRST_CONTEXT,
+            context: Context(WORLD + i * FIRST_CONTEXT),
             members: (0..shape.ranks).collect(),
             collectives: vec![],
         };

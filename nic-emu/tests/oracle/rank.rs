@@ -4,16 +4,19 @@ use crate::program::{Call, CollectiveCall, Program};
 use crate::random::Random;
 use crate::reference::reduced;
 use crate::rules::{Log, Message, Receive, signature};
+use bcs_core::Rank;
+use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
-use nic_emu::memory::status::{Activity, NOBODY, Phase, RankStatus, Room, WaitingFor};
+use nic_emu::memory::descriptor::{ANY_TAG, CollectiveKind};
+use nic_emu::memory::numbers::{CommRank, RequestId};
+use nic_emu::memory::status::{Activity, Phase, RankStatus, Room, WaitingFor};
 use nic_emu::port::board::Board;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
 
 /// A posted operation that is not complete.
 struct Live {
     what: What,
-    request: u32,
+    request: RequestId,
     buffer: Vec<u8>,
     cancelled: bool,
 }
@@ -124,7 +127,7 @@ impl RankRun {
     }
 
     fn status(&self) -> &RankStatus {
-        &self.port.memory().rank(self.port.local_index()).unwrap().status
+        &self.port.memory().rank(self.port.local_rank()).unwrap().status
     }
 
     /// Asks for all point-to-point operations to be taken back: the program is stuck in them. True if there
@@ -223,9 +226,9 @@ impl RankRun {
                 let buffer = log.messages[message].data();
                 let send = Send {
                     context,
-                    source: source as u32,
+                    source: CommRank(source as u32),
                     tag,
-                    destination: destination as u32,
+                    destination: Rank(destination as u32),
                     synchronous,
                     signature: signature(tag),
                 };
@@ -246,7 +249,7 @@ impl RankRun {
                     log.probed(self.rank, context, &found);
                     self.post_receive(
                         context,
-                        Some(found.source as usize),
+                        Some(found.source.index()),
                         Some(found.tag),
                         found.length.bytes() as usize,
                         log,
@@ -264,7 +267,7 @@ impl RankRun {
 
     fn post_receive(
         &mut self,
-        context: u32,
+        context: Context,
         from: Option<usize>,
         tag: Option<i32>,
         capacity: usize,
@@ -273,7 +276,8 @@ impl RankRun {
         let mut buffer = vec![0xaa; capacity];
         let receive = log.add_receive(Receive::new(context, self.rank, from, tag, capacity));
         let envelope = envelope(context, from, tag);
-        let (peer, place) = ((from.map_or(NOBODY, |rank| rank as u32), 0), (buffer.as_mut_ptr(), capacity));
+        let (peer, place) =
+            ((from.map_or(Rank::NOBODY, |rank| Rank(rank as u32)), 0), (buffer.as_mut_ptr(), capacity));
         // SAFETY: the buffer stays where it is, and nobody else uses it, until the request is complete.
         let request = unsafe { self.port.begin_receive(&envelope, peer, 0, place) }.unwrap();
         self.live.push(Live { what: What::Receive(receive), request, buffer, cancelled: false });
@@ -299,7 +303,7 @@ impl RankRun {
                 CollectiveKind::Reduce | CollectiveKind::Allreduce => (call.op as u8, call.element as u8),
                 _ => (0, 0),
             },
-            context: program.comms[comm].context + 1,
+            context: program.comms[comm].context.of_collectives(),
             comm: (me as u32, members.len() as u32),
             root: call.root as u32,
             call: 0,
@@ -343,8 +347,12 @@ pub enum Outstanding {
     Collective { comm: usize, index: usize },
 }
 
-fn envelope(context: u32, from: Option<usize>, tag: Option<i32>) -> Envelope {
-    Envelope { context, source: from.map_or(ANY_SOURCE, |from| from as u32), tag: tag.unwrap_or(ANY_TAG) }
+fn envelope(context: Context, from: Option<usize>, tag: Option<i32>) -> Envelope {
+    Envelope {
+        context,
+        source: from.map_or(CommRank::ANY_SOURCE, |from| CommRank(from as u32)),
+        tag: tag.unwrap_or(ANY_TAG),
+    }
 }
 
 /// Checks what a collective gave a member; departs if it has to.

@@ -2,8 +2,10 @@
 //! Point-to-Point Communication").
 
 use crate::random::Random;
+use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use nic_emu::memory::descriptor::ANY_TAG;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::Outcome;
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,7 +31,7 @@ pub struct Message {
 
 impl Message {
     pub fn new(
-        context: u32,
+        context: Context,
         source_in_comm: usize,
         source: usize,
         destination: usize,
@@ -37,7 +39,7 @@ impl Message {
         bytes: usize,
         synchronous: bool,
     ) -> Self {
-        let envelope = Envelope { context, source: source_in_comm as u32, tag };
+        let envelope = Envelope { context, source: CommRank(source_in_comm as u32), tag };
         let state = SendState::Pending;
         Self { envelope, source, destination, bytes, synchronous, posted: 0, completed: 0, state, seed: 0 }
     }
@@ -65,13 +67,13 @@ pub struct Receive {
 
 impl Receive {
     pub fn new(
-        context: u32,
+        context: Context,
         destination: usize,
         from: Option<usize>,
         tag: Option<i32>,
         capacity: usize,
     ) -> Self {
-        let source = from.map_or(ANY_SOURCE, |from| from as u32);
+        let source = from.map_or(CommRank::ANY_SOURCE, |from| CommRank(from as u32));
         let envelope = Envelope { context, source, tag: tag.unwrap_or(ANY_TAG) };
         Self { envelope, destination, capacity, posted: 0, outcome: None, data: Vec::new() }
     }
@@ -85,7 +87,7 @@ impl Receive {
 struct Probed {
     at: u64,
     rank: usize,
-    context: u32,
+    context: Context,
     outcome: Outcome,
 }
 
@@ -150,7 +152,7 @@ impl Log {
         receive.data = buffer.to_vec();
     }
 
-    pub fn probed(&mut self, rank: usize, context: u32, outcome: &Outcome) {
+    pub fn probed(&mut self, rank: usize, context: Context, outcome: &Outcome) {
         let at = self.tick();
         self.probed.push(Probed { at, rank, context, outcome: *outcome });
     }
@@ -342,7 +344,7 @@ impl Log {
     }
 }
 
-type Envelope2 = (u32, u32, i32);
+type Envelope2 = (Context, CommRank, i32);
 
 fn key(envelope: &Envelope) -> Envelope2 {
     (envelope.context, envelope.source, envelope.tag)

@@ -6,10 +6,12 @@ use crate::random::Random;
 use crate::rank::{Outstanding, RankRun};
 use crate::rules::Log;
 use crate::watch::Watch;
+use bcs_core::Rank;
 use nic_emu::hang::HangReport;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::queue::{PostedReceives, UnexpectedMessages};
 use nic_emu::memory::slab::{OF_COLLECTIVES, SLABS};
 use nic_emu::port::{Posted, Send};
@@ -17,7 +19,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 /// Slabs of a rank that messages may take.
-const OF_MESSAGES: usize = SLABS - OF_COLLECTIVES as usize;
+const OF_MESSAGES: usize = SLABS - OF_COLLECTIVES;
 
 thread_local! {
     /// The virtual clock of the machine that this thread runs.
@@ -244,7 +246,7 @@ impl<M: Machine> Run<'_, M> {
             let message = self.log.messages[message].clone();
             let Envelope { context, source, tag } = message.envelope;
             let comm = self.program.comms.iter().position(|c| c.context == context).unwrap();
-            let (from, tag) = (Some(source as usize), Some(tag));
+            let (from, tag) = (Some(source.index()), Some(tag));
             self.ranks[message.destination].add_call(Call::Receive {
                 comm,
                 from,
@@ -286,9 +288,9 @@ impl<M: Machine> Run<'_, M> {
             let data = [7; 100];
             let send = Send {
                 context,
-                source: i as u32,
+                source: CommRank(i as u32),
                 tag: 99,
-                destination: i as u32,
+                destination: Rank(i as u32),
                 synchronous: false,
                 signature: 0,
             };
@@ -299,8 +301,8 @@ impl<M: Machine> Run<'_, M> {
                 assert_eq!(posted, Posted::Complete, "rank {i} has lost slabs: only {slab} are left");
             }
             let mut back = vec![[0; 100]; OF_MESSAGES];
-            let envelope = Envelope { context, source: i as u32, tag: 99 };
-            let mut requests: Vec<u32> = Vec::new();
+            let envelope = Envelope { context, source: CommRank(i as u32), tag: 99 };
+            let mut requests = Vec::new();
             for buffer in &mut back {
                 // SAFETY: the buffer outlives the wait for the request.
                 let request =
@@ -319,7 +321,7 @@ impl<M: Machine> Run<'_, M> {
             let header = memory.header();
             assert_eq!(memory.control().entries.used(), 0, "queued descriptors are left");
             assert_eq!(header.pools.transfers.used(), 0, "transfers are left");
-            for rank in 0..memory.layout().local_ranks {
+            for rank in memory.local_ranks() {
                 let block = memory.rank(rank).unwrap();
                 assert!(
                     PostedReceives::of(&memory, block).is_empty()

@@ -1,6 +1,6 @@
 //! The ports of two ranks on one node, without a NIC thread: whoever waits runs the slices.
 
-use bcs_core::{NodeId, Placement, SliceLength};
+use bcs_core::{LocalRank, NodeId, Placement, SliceLength};
 use nic_emu::arithmetic::Arithmetic;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::memory::NicMemory;
@@ -23,5 +23,9 @@ pub fn ports(slice: SliceLength, unexpected_bytes: u64) -> (Arc<NicMemory>, Port
     };
     let host = NicHost::create(&config).unwrap();
     let memory = host.memory().clone();
-    (memory.clone(), Port::open(memory.clone(), 0).unwrap(), Port::open(memory, 1).unwrap())
+    (
+        memory.clone(),
+        Port::open(memory.clone(), LocalRank(0)).unwrap(),
+        Port::open(memory, LocalRank(1)).unwrap(),
+    )
 }

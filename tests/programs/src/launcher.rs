@@ -112,7 +112,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
     let mut hosts: Vec<NicHost> = (0..job.nodes).map(|node| host(job, &placement, NodeId(node))).collect();
     let mut children: Vec<Child> = (0..job.ranks)
         .map(|rank| {
-            let (node, local_index) = placement.place(Rank(rank)).expect("a rank of the job");
+            let (node, local_rank) = placement.place(Rank(rank)).expect("a rank of the job");
             let host = &hosts[node.index()];
             let fd = host.descriptor().as_raw_fd();
             let wake_fd = host.wake_descriptor().map(|fd| fd.as_raw_fd());
@@ -121,7 +121,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             for (name, value) in [
                 ("BCS_RANK", rank),
                 ("BCS_SIZE", job.ranks),
-                ("BCS_LOCAL_RANK", local_index),
+                ("BCS_LOCAL_RANK", local_rank.0),
                 ("BCS_NIC_FD", fd as u32),
             ] {
                 command.env(name, value.to_string());

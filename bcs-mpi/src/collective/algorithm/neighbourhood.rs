@@ -8,6 +8,7 @@ use crate::error::{MpiError, MpiResult};
 use crate::object::topology::Neighbours;
 use crate::process::{Process, with};
 use crate::progress::{Join, Party};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::mismatch::{EdgeEnd, report_of_edge};
 use nic_emu::port::PortError;
@@ -35,7 +36,7 @@ impl AlongEdges {
         for &(to, from) in &self.neighbours.own {
             let rank = process.place.rank;
             let end = |side: &Side, block: u32| EdgeEnd {
-                rank,
+                rank: Rank(rank),
                 check: party.check(side.signature(block)),
                 bytes: side.bytes(block) as u64,
             };

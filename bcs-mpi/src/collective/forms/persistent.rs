@@ -97,7 +97,7 @@ where
             let party = J::join(parts.communicators, comm, primitive, false)?;
             return Ok(Begun::Steps(Steps::new(party.waiting(), make(party))));
         };
-        let made_in = parts.communicators.get(comm).map(|comm| comm.context + 1).ok();
+        let made_in = parts.communicators.get(comm).map(|comm| comm.context.of_collectives()).ok();
         Ok(Begun::Steps(Steps::new(own.what, async move {
             own.made().await?;
             let party = with(|process| {

@@ -6,6 +6,7 @@
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use nic_emu::descriptor::INLINE_BYTES;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::{Port, Posted, Send};
 
 /// A message that is to be sent from the buffer.
@@ -22,7 +23,7 @@ pub(super) struct BufferedMessage<'a> {
 struct Segment {
     offset: usize,
     bytes: usize,
-    nic: u32,
+    nic: RequestId,
     /// Which message of this process's buffers it is.
     number: u64,
     /// Of an automatic buffer, the message itself: kept here until it has been sent.
@@ -112,13 +113,14 @@ impl AttachedBuffer {
             unsafe { port.post_send(send, data, bytes)? };
             return Ok(port.nudge(false)?);
         }
+        let nic = RequestId::NONE;
         let (position, from, segment) = match self.size {
             None => {
                 // SAFETY: the caller's promise.
                 let own: Box<[u8]> = unsafe { std::slice::from_raw_parts(data, bytes) }.into();
                 self.reap(port)?;
                 let from = own.as_ptr();
-                (self.segments.len(), from, Segment { offset: 0, bytes: 0, nic: 0, number, _own: Some(own) })
+                (self.segments.len(), from, Segment { offset: 0, bytes: 0, nic, number, _own: Some(own) })
             }
             Some(size) => {
                 let mut place = self.place(wanted, size);
@@ -132,7 +134,7 @@ impl AttachedBuffer {
                 // SAFETY: `data` by the caller's promise; the place is inside the attached buffer, which the
                 // program gave to the library, and no other message is there.
                 unsafe { std::ptr::copy_nonoverlapping(data, to, bytes) };
-                (position, to.cast_const(), Segment { offset, bytes: wanted, nic: 0, number, _own: None })
+                (position, to.cast_const(), Segment { offset, bytes: wanted, nic, number, _own: None })
             }
         };
         // SAFETY: the place, or the copy that the segment keeps, is this message's until the send is
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
 
     fn segment(offset: usize, bytes: usize, number: u64) -> Segment {
-        Segment { offset, bytes, nic: 0, number, _own: None }
+        Segment { offset, bytes, nic: RequestId::NONE, number, _own: None }
     }
 
     #[test]

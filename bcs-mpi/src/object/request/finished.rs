@@ -82,7 +82,7 @@ fn wrong_message(
     outcome: &Outcome,
     wanted: (u64, u16),
 ) -> Option<MpiError> {
-    let (length, from, tag) = (outcome.length, outcome.source as i32, outcome.tag);
+    let (length, from, tag) = (outcome.length, outcome.source.0 as i32, outcome.tag);
     if length.bytes() > wanted.0 {
         let (sent, room) = (length.bytes(), wanted.0);
         return Some(MpiError::new(Problem::Truncated { sent, room, from, tag }));

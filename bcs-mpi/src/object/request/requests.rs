@@ -4,6 +4,7 @@ use super::state::State;
 use crate::constants::{MPI_Comm, MPI_Request};
 use crate::handle::Table;
 use crate::kind::Kind;
+use bcs_core::Rank;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::REQUESTS;
 
@@ -20,7 +21,7 @@ pub struct Request {
 pub struct Matched {
     pub(crate) envelope: Envelope,
     /// The sender's rank in the job.
-    pub(crate) peer_in_job: u32,
+    pub(crate) peer_in_job: Rank,
     pub(crate) comm: MPI_Comm,
 }
 

@@ -15,6 +15,7 @@ use crate::error::{MpiError, MpiResult};
 use crate::object::attached_buffer::{AttachedBuffers, Level};
 use crate::object::communicators::Communicators;
 use crate::object::datatype::buffer::Staged;
+use nic_emu::memory::numbers::RequestId;
 use nic_emu::outstanding::About;
 use nic_emu::port::Port;
 use nic_emu::status::WaitingFor;
@@ -34,9 +35,9 @@ pub enum State {
     /// Nothing: it completed when it was posted, or its end was seen before.
     Complete(Finished),
     /// A send, by the NIC's request, and its bytes, packed.
-    Send(u32, Box<[u8]>),
+    Send(RequestId, Box<[u8]>),
     /// A receive, by the NIC's request, and where it is unpacked from, if it must be.
-    Receive(u32, Option<Box<Staged>>),
+    Receive(RequestId, Option<Box<Staged>>),
     /// A send and a receive.
     Pair(Box<Pair>),
     /// Messages of an attached buffer.
@@ -71,7 +72,7 @@ impl State {
 
     /// The NIC's request, where there is one.
     #[inline]
-    pub(crate) fn nic(&self) -> Option<u32> {
+    pub(crate) fn nic(&self) -> Option<RequestId> {
         match self {
             State::Send(nic, _) | State::Receive(nic, _) => Some(*nic),
             State::Persistent(persistent) => persistent.active.as_ref().and_then(State::nic),

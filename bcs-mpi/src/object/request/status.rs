@@ -23,7 +23,7 @@ impl From<Received> for Status {
     #[inline(always)]
     fn from(received: Received) -> Self {
         let Received { source, tag, bytes } = received;
-        Self { source: source as c_int, tag, bytes, cancelled: false }
+        Self { source: source.0 as c_int, tag, bytes, cancelled: false }
     }
 }
 
@@ -38,7 +38,7 @@ impl Status {
     #[inline]
     pub fn received(outcome: &Outcome, room: u64) -> Self {
         Self {
-            source: outcome.source as c_int,
+            source: outcome.source.0 as c_int,
             tag: outcome.tag,
             bytes: outcome.length.bytes().min(room),
             cancelled: outcome.cancelled,
@@ -140,12 +140,17 @@ pub fn set_cancelled(status: &mut MPI_Status, cancelled: bool) {
 mod tests {
     use super::*;
     use nic_emu::descriptor::Length;
+    use nic_emu::memory::numbers::CommRank;
 
     #[test]
     fn a_status_keeps_sizes_of_more_than_four_gigabytes() {
         let mut status = MPI_Status { MPI_ERROR: 77, ..MPI_Status::default() };
-        let outcome =
-            Outcome { source: 3, tag: 9, length: Length::new(5 << 32 | 8, 0x8123), cancelled: false };
+        let outcome = Outcome {
+            source: CommRank(3),
+            tag: 9,
+            length: Length::new(5 << 32 | 8, 0x8123),
+            cancelled: false,
+        };
         // SAFETY: the status is writable.
         unsafe { Status::received(&outcome, u64::MAX).store(&mut status) };
         assert_eq!((status.MPI_SOURCE, status.MPI_TAG, status.MPI_ERROR), (3, 9, 77));

@@ -7,10 +7,10 @@ use super::pace::Way;
 use super::peer::Peer;
 use super::stores::Stores;
 use super::window::{Filling, drain_slot, has_filled, pace};
-use crate::memory::NicMemory;
 use crate::memory::status::Activity;
 use crate::memory::sync::{AtomicU32, Ordering};
-use crate::memory::transfer::{ELSEWHERE, Pinned, Range, Transfer, Worker};
+use crate::memory::transfer::{Pinned, Range, Transfer, Worker};
+use crate::memory::{LocalRank, NicMemory};
 use crate::policy::channel::{Policy, window_trial_bytes};
 
 /// Which end of a message a rank is.
@@ -269,7 +269,7 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
         &self,
         direction: Direction,
         buffer: &Buffer,
-        peer: u32,
+        peer: LocalRank,
         activity: Activity,
     ) -> Result<Step, ChannelError> {
         let waiting = if activity == Activity::Polling { Step::Blocked } else { Step::PeerNeeded };
@@ -364,9 +364,9 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
         self.memory.header().cross_memory.get() != 0 && !self.transfer.is_elsewhere()
     }
 
-    fn activity(&self, rank: u32) -> Result<Activity, ChannelError> {
+    fn activity(&self, rank: LocalRank) -> Result<Activity, ChannelError> {
         // Never at this transfer alone: the NIC thread is woken for what there is to do.
-        if rank == ELSEWHERE {
+        if rank == LocalRank::ELSEWHERE {
             return Ok(Activity::Computing);
         }
         Ok(self.memory.rank(rank)?.status.activity())
@@ -377,7 +377,7 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
             End::Source => self.transfer.destination.get(),
             End::Destination => self.transfer.source.get(),
         };
-        if peer == ELSEWHERE {
+        if peer == LocalRank::ELSEWHERE {
             return Ok(());
         }
         match Peer::of(self.memory, peer)? {

@@ -7,8 +7,8 @@
 
 use super::error::ChannelError;
 use super::peer::Peer;
-use crate::memory::NicMemory;
 use crate::memory::status::Phase;
+use crate::memory::{LocalRank, NicMemory};
 
 /// Whether ranks of a node read and write each other's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ impl Peer {
     ///
     /// # Errors
     /// [`ChannelError::Gone`] where none was ever, or none is any more: its number may be another process's.
-    pub fn of(memory: &NicMemory, local_index: u32) -> Result<Self, ChannelError> {
-        let status = &memory.rank(local_index)?.status;
-        let peer = Self { rank: memory.job_rank(local_index), pid: status.pid() };
+    pub fn of(memory: &NicMemory, local_rank: LocalRank) -> Result<Self, ChannelError> {
+        let status = &memory.rank(local_rank)?.status;
+        let peer = Self { rank: memory.job_rank(local_rank), pid: status.pid() };
         if peer.pid == 0 || status.phase() == Phase::Exited {
             return Err(ChannelError::Gone { peer });
         }

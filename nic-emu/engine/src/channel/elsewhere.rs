@@ -1,5 +1,5 @@
 //! The NIC thread's part in a message to or from another node whose rank's memory it may not touch: it is the
-//! end of a transfer that has no buffer ([`ELSEWHERE`](crate::memory::transfer::ELSEWHERE)). What the sender
+//! end of a transfer that has no buffer ([`ELSEWHERE`](bcs_core::LocalRank::ELSEWHERE)). What the sender
 //! puts into its window goes from there to the network, and what the network brings goes into a window, from
 //! which the receiver takes it. Where its buffer is, only the rank itself says.
 

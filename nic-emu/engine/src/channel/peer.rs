@@ -1,12 +1,13 @@
 //! The process of another rank of the node.
 
+use bcs_core::Rank;
 use std::fmt;
 
 /// The process of another rank of the node, whose memory is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its rank in the job.
-    pub rank: u32,
+    pub rank: Rank,
     /// Its number.
     pub pid: u32,
 }

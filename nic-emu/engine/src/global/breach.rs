@@ -15,9 +15,10 @@ use super::point_to_point::Env;
 use super::record::{Kind, Record};
 use crate::matching::called::Called;
 use crate::matching::mismatch::report_of_nodes;
+use crate::memory::contexts::Context;
 use crate::memory::groups;
 use crate::threads::breach::break_context;
-use bcs_core::NodeId;
+use bcs_core::{NodeId, Rank};
 
 impl Collectives {
     /// Looks whether communicators have been broken since the last look: tells the other nodes, and forgets
@@ -48,7 +49,8 @@ impl Collectives {
             {
                 let mut report = env.memory.breaches().report(breach)?.into_bytes();
                 report.truncate(env.payload_bytes as usize);
-                let broken = Record { payload: report, ..Record::new(Kind::Broken, 0, &[context.into()]) };
+                let broken =
+                    Record { payload: report, ..Record::new(Kind::Broken, Rank(0), &[context.0.into()]) };
                 nodes
                     .iter()
                     .filter(|node| *node != self.node)
@@ -66,7 +68,7 @@ impl Collectives {
     pub(super) fn tell_mismatch(
         &mut self,
         env: &mut Env<'_, '_>,
-        context: u32,
+        context: Context,
         sides: [(NodeId, Called); 2],
     ) -> Result<(), GlobalError> {
         if !self.untold.iter().any(|(other, _)| *other == context) {
@@ -77,7 +79,7 @@ impl Collectives {
 
     /// Another node says that a communicator is broken, of which members here may not have been made yet.
     pub fn handle_broken(&mut self, env: &mut Env<'_, '_>, record: &Record) -> Result<(), GlobalError> {
-        let context = record.words[0] as u32;
+        let context = Context(record.words[0] as u32);
         // It may be forgotten by now.
         if !self.broken.insert(context) {
             return Ok(());
@@ -88,7 +90,7 @@ impl Collectives {
         Ok(())
     }
 
-    fn forget_collectives(&mut self, context: u32) {
+    fn forget_collectives(&mut self, context: Context) {
         self.gathers.retain(|(of, _), _| *of != context);
         if self.groups.remove(&context).is_some() {
             self.moves += 1;

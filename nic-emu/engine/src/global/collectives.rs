@@ -25,7 +25,7 @@ use super::record::{Kind, Record, in_pieces};
 use super::tree::Tree;
 use crate::matching::called::Called;
 use crate::matching::mismatch::report_of_no_root;
-use crate::memory::contexts;
+use crate::memory::contexts::{self, Context};
 use crate::memory::descriptor::CollectiveKind;
 use crate::memory::groups;
 use crate::memory::instance::InstanceState;
@@ -35,7 +35,7 @@ use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
 use crate::threads::breach::break_context;
 use crate::threads::collective_list;
-use bcs_core::NodeId;
+use bcs_core::{NodeId, Rank};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,16 +43,16 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Collectives {
     pub(super) node: NodeId,
-    pub(super) groups: BTreeMap<u32, Group>,
-    pub(super) gathers: BTreeMap<(u32, u64), Gather>,
+    pub(super) groups: BTreeMap<Context, Group>,
+    pub(super) gathers: BTreeMap<(Context, u64), Gather>,
     /// `arrived` of NIC memory, as far as it is published.
     pub published: u32,
     /// Breaches that have been noticed, of those that there have been here.
     pub(super) noticed: u32,
     /// Mismatches of other nodes in communicators whose nodes are not known here yet.
-    pub(super) untold: Vec<(u32, [(NodeId, Called); 2])>,
+    pub(super) untold: Vec<(Context, [(NodeId, Called); 2])>,
     /// Contexts of broken communicators that span nodes.
-    pub(super) broken: BTreeSet<u32>,
+    pub(super) broken: BTreeSet<Context>,
     /// Collectives scheduled since the last look: for EMDS.
     pub scheduled: u64,
     /// Arrivals published and collectives ended, since the start.
@@ -122,7 +122,7 @@ impl Collectives {
 
     /// A collective that all nodes of a group have reached before this slice, if this is its lead, and its
     /// instance here.
-    fn due(&self, context: u32, group: &Group, slice: u64) -> Option<(u64, u32)> {
+    fn due(&self, context: Context, group: &Group, slice: u64) -> Option<(u64, u32)> {
         group.reached.iter().find_map(|&collective| {
             let instance = group.ready.get(&collective)?.instance;
             let gather = self.gathers.get(&(context, collective))?;
@@ -134,7 +134,7 @@ impl Collectives {
     /// before it.
     pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let groups = self.groups.iter().filter(|(_, group)| group.completed < env.slice);
-        let due: Vec<(u32, (u64, u32))> = groups
+        let due: Vec<(Context, (u64, u32))> = groups
             .filter_map(|(context, group)| Some((*context, self.due(*context, group, env.slice)?)))
             .collect();
         for (context, (collective, index)) in due {
@@ -147,7 +147,7 @@ impl Collectives {
                 continue;
             }
             let result = contribution::result(env.memory, &mut gather, instance)?;
-            let down = Record::new(Kind::Down, 0, &[context.into(), collective]);
+            let down = Record::new(Kind::Down, Rank(0), &[context.0.into(), collective]);
             in_pieces(down, &result, env.payload_bytes)
                 .for_each(|piece| self.hand_down(env, context, &piece));
             self.finish(env, (context, collective), &result)?;
@@ -156,7 +156,7 @@ impl Collectives {
     }
 
     /// Hands a record on to the nodes below this one in the tree of a group.
-    fn hand_down(&self, env: &mut Env<'_, '_>, context: u32, record: &Record) {
+    fn hand_down(&self, env: &mut Env<'_, '_>, context: Context, record: &Record) {
         let children = self.groups.get(&context).into_iter().flat_map(|group| &group.tree.children);
         children.for_each(|child| env.links.send(child.0, record));
     }
@@ -165,7 +165,7 @@ impl Collectives {
     fn finish(
         &mut self,
         env: &mut Env<'_, '_>,
-        (context, collective): (u32, u64),
+        (context, collective): (Context, u64),
         result: &[u8],
     ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
@@ -183,14 +183,14 @@ impl Collectives {
 
     /// All members have left a communicator. Its lead tells the node that gave the context, which may give
     /// its slot again from then on.
-    fn forget(&mut self, env: &mut Env<'_, '_>, context: u32) -> Result<(), GlobalError> {
+    fn forget(&mut self, env: &mut Env<'_, '_>, context: Context) -> Result<(), GlobalError> {
         let Some(group) = self.groups.remove(&context) else { return Ok(()) };
         groups::forget(env.memory, context);
         if !group.tree.is_lead() {
             return Ok(());
         }
-        let left = Record::new(Kind::Left, 0, &[u64::from(context - 1)]);
-        match contexts::owner(context, env.memory.node().1) {
+        let left = Record::new(Kind::Left, Rank(0), &[u64::from(context.0 - 1)]);
+        match context.owner(env.memory.node().1) {
             owner if owner == self.node.0 => handle_left(env, owner, &left),
             owner => {
                 env.links.send(owner, &left);
@@ -209,7 +209,7 @@ impl Collectives {
         from: u32,
         record: &Record,
     ) -> Result<(), GlobalError> {
-        let (context, collective) = (record.words[0] as u32, record.words[1]);
+        let (context, collective) = (Context(record.words[0] as u32), record.words[1]);
         if self.broken.contains(&context) {
             return Ok(());
         }
@@ -238,7 +238,7 @@ impl Collectives {
         from: u32,
         record: &Record,
     ) -> Result<(), GlobalError> {
-        let (context, collective) = (record.words[0] as u32, record.words[1]);
+        let (context, collective) = (Context(record.words[0] as u32), record.words[1]);
         if self.broken.contains(&context) {
             return Ok(());
         }
@@ -254,7 +254,7 @@ impl Collectives {
 
     /// Sees to everything that does not need a microstrobe: arrivals, departures.
     pub fn poll(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let changed: Vec<(u32, u64)> = self
+        let changed: Vec<(Context, u64)> = self
             .groups
             .iter_mut()
             .flat_map(|(context, group)| {
@@ -266,7 +266,11 @@ impl Collectives {
     }
 
     /// Tells the parent that this node and all below it have reached this collective, if they have.
-    fn climb(&mut self, env: &mut Env<'_, '_>, (context, collective): (u32, u64)) -> Result<(), GlobalError> {
+    fn climb(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        (context, collective): (Context, u64),
+    ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
         let Some(&ready) = group.ready.get(&collective).filter(|_| !group.told.contains(&collective)) else {
             return Ok(());
@@ -307,7 +311,7 @@ impl Collectives {
 /// This node did not give it, or has it back.
 pub fn handle_left(env: &Env<'_, '_>, from: u32, record: &Record) -> Result<(), GlobalError> {
     let context = record.words[0];
-    match u32::try_from(context).is_ok_and(|context| contexts::give_back(env.memory, context)) {
+    match u32::try_from(context).is_ok_and(|context| contexts::give_back(env.memory, Context(context))) {
         true => Ok(()),
         false => Err(strange(from, "context", context)),
     }
@@ -323,16 +327,17 @@ mod tests {
     use crate::memory::descriptor::CollectiveDescriptor;
     use crate::policy::Pacing;
     use crate::threads::completer::Completer;
+    use bcs_core::LocalRank;
 
-    const CONTEXT: u32 = 3;
+    const CONTEXT: Context = Context(3);
 
     /// The second of two nodes, one rank on each: the first is its parent in the tree of the communicator's
     /// nodes.
     fn second_of_two() -> NicMemory {
         let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 1, 2).unwrap();
-        (0..2).for_each(|rank| memory.set_place(rank, rank, 0));
-        memory.rank(0).unwrap().status.set_job_rank(1);
-        groups::register(&memory, CONTEXT, [0, 1]).unwrap();
+        (0..2).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
+        memory.rank(LocalRank(0)).unwrap().status.set_job_rank(Rank(1));
+        groups::register(&memory, CONTEXT, [0, 1].map(Rank)).unwrap();
         memory
     }
 
@@ -354,10 +359,10 @@ mod tests {
         };
         let mut collectives = Collectives::new(1);
         for collective in 0..2u64 {
-            let down = Record::new(Kind::Down, 0, &[CONTEXT.into(), collective, 0, 0]);
+            let down = Record::new(Kind::Down, Rank(0), &[CONTEXT.0.into(), collective, 0, 0]);
             collective_list::arrive(
                 &memory,
-                0,
+                LocalRank(0),
                 &CollectiveDescriptor::of_two(CONTEXT, 1, 1, collective as u32),
             )
             .unwrap();

@@ -1,7 +1,7 @@
 //! What ends a job that spans nodes.
 
 use crate::channel::ChannelError;
-use crate::memory::Corrupt;
+use crate::memory::{Context, Corrupt};
 use bcs_core::NodeId;
 use bcs_fabric::FabricError;
 
@@ -39,7 +39,7 @@ pub enum GlobalError {
     #[error("context {context} spans nodes, but its communicator's members were not registered with the NIC")]
     UnknownGroup {
         /// The context.
-        context: u32,
+        context: Context,
     },
 }
 

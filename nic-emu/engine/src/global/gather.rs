@@ -17,8 +17,9 @@ use super::error::{GlobalError, strange};
 use super::record::{Kind, PostingSlice, Record, in_pieces};
 use crate::arithmetic::reduction_tree::{Block, ReductionTree};
 use crate::matching::called::Called;
+use crate::memory::contexts::Context;
 use crate::threads::reduce_helper::Reduction;
-use bcs_core::NodeId;
+use bcs_core::{NodeId, Rank};
 use std::collections::BTreeMap;
 
 const END: u64 = 1 << 63;
@@ -137,7 +138,7 @@ impl Gather {
     /// What goes to the parent, in this slice, of a collective that is this.
     pub fn records(
         self,
-        (context, collective): (u32, u64),
+        (context, collective): (Context, u64),
         called: &Called,
         payload_bytes: u64,
         slice: u64,
@@ -146,7 +147,7 @@ impl Gather {
             called.kind as u64 | (called.operation as u64 & 0xff_ffff) << 8 | (called.root as u64) << 32;
         let up = |words: [u64; 4]| {
             let [one, two, item, end] = words;
-            Record::new(Kind::Up, 0, &[context.into(), collective, what, one, two, item, end])
+            Record::new(Kind::Up, Rank(0), &[context.0.into(), collective, what, one, two, item, end])
         };
         let mut records = Vec::new();
         for (start, (log2_size, value)) in self.items {

@@ -408,6 +408,7 @@ fn read_record(
 mod tests {
     use super::*;
     use crate::global::layout::EVENTS;
+    use bcs_core::Rank;
     use bcs_fabric::sim::{SimCluster, SimFabric, SimOptions};
 
     fn first_of_two() -> (Links, SimFabric) {
@@ -420,7 +421,7 @@ mod tests {
     #[test]
     fn a_record_for_which_nobody_waits_goes_when_it_is_due_or_with_the_next_one() {
         let (mut links, mut fabric) = first_of_two();
-        let record = Record::new(Kind::Matched, 0, &[1, 2]);
+        let record = Record::new(Kind::Matched, Rank(0), &[1, 2]);
         links.send_patiently(1, &record, 1000);
         let due = links.next_ns().unwrap();
         assert!(due > 1000 && links.has_left());
@@ -442,7 +443,7 @@ mod tests {
     #[test]
     fn records_for_which_nobody_waits_do_not_pile_up() {
         let (mut links, mut fabric) = first_of_two();
-        let record = Record::new(Kind::Matched, 0, &[1, 2]);
+        let record = Record::new(Kind::Matched, Rank(0), &[1, 2]);
         for _ in 1..PATIENT_RECORDS {
             links.send_patiently(1, &record, 1000);
             assert!(!links.flush(&mut fabric, 1000).unwrap());

@@ -39,19 +39,18 @@ use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::ProcessMemory;
-use crate::matching::{Message, message_of_words};
-use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
+use crate::matching::{Message, queued_message};
+use crate::memory::descriptor::{self, KIND, Payload, PointToPoint, ReceiveWords, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::slab::SLAB_BYTES;
-use crate::memory::transfer::ELSEWHERE;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
 use crate::policy::Pacing;
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::{Completer, RankRequest, Status};
 use crate::threads::dma_helper::DmaHelper;
-use bcs_core::GlobalAddress;
+use bcs_core::{GlobalAddress, LocalRank, Rank};
 use bcs_fabric::Fabric;
 use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};
@@ -99,7 +98,7 @@ struct Incoming {
 struct Late {
     /// When it has waited so long that its bytes are taken here.
     due_ns: u64,
-    receiver: u32,
+    receiver: LocalRank,
     /// Its entry in the receiver's unexpected queue, if that still has its number.
     entry: u32,
     number: u64,
@@ -231,11 +230,13 @@ impl PointToPointEngine {
                 self.inbox.push_back(Posting { from, posted, record });
             }
             Kind::Grant => self.grants.push_back((from, record)),
-            Kind::Matched => self.finish_send(env, record.rank, record.words[0] as u32, record.words[1])?,
+            Kind::Matched => {
+                self.finish_send(env, record.rank, RequestId(record.words[0] as u32), record.words[1])?
+            }
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
                 self.give_back(env, record.rank, record.words[1])?;
-                env.completer.complete_cancelled((local, record.words[0] as u32))?;
+                env.completer.complete_cancelled((local, RequestId(record.words[0] as u32)))?;
             }
             Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left | Kind::Broken => {
                 return Err(strange(from, "kind", record.kind as u64));
@@ -255,7 +256,7 @@ impl PointToPointEngine {
             *last = env.slice;
             sent.clear();
         }
-        for index in 0..env.memory.layout().local_ranks {
+        for index in env.memory.local_ranks() {
             if remote.outbound.get() == 0 {
                 break;
             }
@@ -263,7 +264,7 @@ impl PointToPointEngine {
             let outbound = &rank.outbound;
             let origin = env.memory.job_rank(index);
             while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
-                let (node, _) = env.memory.place(words[3] as u32)?;
+                let (node, _) = env.memory.place(SendWords(&words).destination())?;
                 let in_slice = sent.entry(node).or_default();
                 // What follows in this rank's queue stays behind it: nothing overtakes.
                 let is_full = match env.pacing.strobes_all() {
@@ -276,14 +277,14 @@ impl PointToPointEngine {
                 *in_slice += 1;
                 outbound.remove(env.memory, entry)?;
                 remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-                let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..7]) };
+                let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
                 if let Some(PointToPoint::Send(SendDescriptor {
                     payload: Payload::Slab(slab), bytes, ..
                 })) = PointToPoint::decode(&words)
                     && bytes <= env.payload_bytes
                     && self.ahead.try_add(
                         node,
-                        (origin, u64::from(slab) + 1),
+                        (origin, u64::from(slab.0) + 1),
                         bytes,
                         most_ahead / if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 },
                     )
@@ -317,7 +318,7 @@ impl PointToPointEngine {
             let Posting { from, ref mut record, .. } = posting;
             let payload = std::mem::take(&mut record.payload);
             let mut words = [0; CELL_WORDS];
-            words[..7].copy_from_slice(&record.words);
+            words[..LABEL].copy_from_slice(&record.words);
             match PointToPoint::decode(&words) {
                 Some(PointToPoint::Send(send)) => {
                     let index = local(env.memory, send.destination)?;
@@ -339,7 +340,7 @@ impl PointToPointEngine {
                         words = send.encode();
                     }
                     let mut receiver = BufferReceiver::new(env.completer, &mut dma);
-                    if !receiver.handle_message((record.rank, ELSEWHERE), &words)? {
+                    if !receiver.handle_message((record.rank, LocalRank::ELSEWHERE), SendWords(&words))? {
                         block.map_or(Ok(()), |block| pool.free(block))?;
                         record.payload = payload;
                         self.inbox.push_front(posting);
@@ -351,7 +352,7 @@ impl PointToPointEngine {
                         if !is_matched {
                             pool.count_message();
                         }
-                        Self::tell_matched(env, from, (record.rank, NO_REQUEST), place(send.payload).0);
+                        Self::tell_matched(env, from, (record.rank, RequestId::NONE), place(send.payload).0);
                     } else if !is_matched {
                         self.note_late(env, index, &send)?;
                     }
@@ -359,11 +360,11 @@ impl PointToPointEngine {
                 Some(PointToPoint::Cancel { request, destination }) => {
                     let mut receiver = BufferReceiver::new(env.completer, &mut dma);
                     if let Some(send) = receiver.take_back(record.rank, request, destination)? {
-                        let words = [request as u64, place(send.payload).0];
+                        let words = [request.0.into(), place(send.payload).0];
                         env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
                     }
                 }
-                _ => return Err(strange(from, "descriptor", words[0])),
+                _ => return Err(strange(from, "descriptor", words[KIND])),
             }
         }
         self.inbox.extend(early);
@@ -375,9 +376,9 @@ impl PointToPointEngine {
 
     /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in
     /// the receiver's pool.
-    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): RankRequest, place: u64) {
-        let matched = Record::new(Kind::Matched, rank, &[request as u64, place]);
-        if request != NO_REQUEST || place != 0 && env.pacing.strobes_all() {
+    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (Rank, RequestId), place: u64) {
+        let matched = Record::new(Kind::Matched, rank, &[request.0.into(), place]);
+        if request != RequestId::NONE || place != 0 && env.pacing.strobes_all() {
             // With fixed slices it travels with all else of its microphase.
             env.links.send(node, &matched);
         } else if place != 0 {
@@ -395,17 +396,16 @@ impl PointToPointEngine {
             let Some((entry, words)) = matches.find(env.memory, |_| true)? else { return Ok(()) };
             matches.remove(env.memory, entry)?;
             let Some((entry, receive)) = matches.find(env.memory, |_| true)? else {
-                return Err(Corrupt { what: "half a matched pair", value: words[0], limit: 0 }.into());
+                return Err(Corrupt { what: "half a matched pair", value: words[KIND], limit: 0 }.into());
             };
             matches.remove(env.memory, entry)?;
-            let message = message_of_words(&words)?;
-            let Some(PointToPoint::Receive(posted)) = PointToPoint::decode(&receive) else {
-                return Err(Corrupt { what: "matched receive", value: receive[0], limit: 0 }.into());
-            };
+            let message = queued_message(&words)?;
+            let receive = ReceiveWords(&receive);
+            let posted = receive.decode()?;
             let (node, _) = env.memory.place(message.origin)?;
             let (send, status) = (&message.send, status_of(&message));
             let bytes = send.bytes.min(posted.capacity);
-            let destination = receive[3] as u32;
+            let destination = receive.receiver();
             let id = descriptor::number_of(&words);
             if let Some(transfer) = self.incoming.get_mut(&id) {
                 // On its way to the receiver's pool: the receive is complete when it is there.
@@ -499,7 +499,7 @@ impl PointToPointEngine {
             let Message { send, origin } = transfer.message;
             let (place, address) = place(send.payload);
             let place = place | if last { LAST } else { 0 };
-            let words = [send.request as u64, place, address, transfer.granted, bytes, id, transfer.bytes];
+            let words = [send.request.0.into(), place, address, transfer.granted, bytes, id, transfer.bytes];
             env.links.send(transfer.node, &Record::new(Kind::Grant, origin, &words));
             transfer.granted += bytes;
             self.staged.note_granted(id, transfer.granted);
@@ -558,7 +558,7 @@ impl PointToPointEngine {
         let place = place & !LAST;
         let (memory, processes) = (env.memory, env.processes);
         let index = local(memory, grant.rank)?;
-        let record = Record::new(Kind::Data, 0, &[id, offset]);
+        let record = Record::new(Kind::Data, Rank(0), &[id, offset]);
         let is_sent = match place {
             0 => {
                 !staged::applies(memory) && {
@@ -571,7 +571,7 @@ impl PointToPointEngine {
             }
             slab => {
                 env.links.send_with(to, &record, bytes as usize, |payload| {
-                    append_slab(memory, index, (slab - 1) as u32, offset, bytes, payload)
+                    append_slab(memory, index, SlabId((slab - 1) as u32), offset, bytes, payload)
                 })?;
                 true
             }
@@ -583,7 +583,7 @@ impl PointToPointEngine {
             };
         }
         if last {
-            self.finish_send(env, grant.rank, request as u32, place)?;
+            self.finish_send(env, grant.rank, RequestId(request as u32), place)?;
         }
         Ok(bytes)
     }
@@ -592,24 +592,24 @@ impl PointToPointEngine {
     fn finish_send(
         &mut self,
         env: &mut Env<'_, '_>,
-        rank: u32,
-        request: u32,
+        rank: Rank,
+        request: RequestId,
         place: u64,
     ) -> Result<(), GlobalError> {
         let index = local(env.memory, rank)?;
         self.give_back(env, rank, place)?;
-        if request != NO_REQUEST {
-            env.completer.complete((index, request), (0, 0, 0), &Delivery::InPlace)?;
+        if request != RequestId::NONE {
+            env.completer.complete((index, request), (CommRank(0), 0, 0), &Delivery::InPlace)?;
         }
         Ok(())
     }
 
     /// A message of this node's is out of its slab, if it was in one.
-    fn give_back(&mut self, env: &Env<'_, '_>, rank: u32, place: u64) -> Result<(), GlobalError> {
+    fn give_back(&mut self, env: &Env<'_, '_>, rank: Rank, place: u64) -> Result<(), GlobalError> {
         if place != 0 {
             self.ahead.remove((rank, place));
             let index = local(env.memory, rank)?;
-            env.memory.rank(index)?.returned.give_back((place - 1) as u32, SLAB_BYTES as u64);
+            env.memory.rank(index)?.returned.give_back(SlabId((place - 1) as u32), SLAB_BYTES as u64);
         }
         Ok(())
     }
@@ -689,8 +689,8 @@ pub fn payload_bytes(record_bytes: u64) -> u64 {
 /// Appends bytes of a rank's slab, which is the NIC's until it is given back.
 fn append_slab(
     memory: &NicMemory,
-    index: u32,
-    slab: u32,
+    index: LocalRank,
+    slab: SlabId,
     offset: u64,
     bytes: u64,
     to: &mut BytesMut,
@@ -714,11 +714,11 @@ fn status_of(Message { send, .. }: &Message) -> Status {
 fn place(payload: Payload) -> (u64, u64) {
     match payload {
         Payload::Inline(_) | Payload::Pooled(_) => (0, 0),
-        Payload::Slab(slab) => (slab as u64 + 1, 0),
+        Payload::Slab(slab) => (slab.0 as u64 + 1, 0),
         Payload::Memory(address) => (0, address),
     }
 }
 
-fn local(memory: &NicMemory, rank: u32) -> Result<u32, Corrupt> {
-    memory.local_index(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank as u64, limit: 0 })
+fn local(memory: &NicMemory, rank: Rank) -> Result<LocalRank, Corrupt> {
+    memory.local_rank(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank.0.into(), limit: 0 })
 }

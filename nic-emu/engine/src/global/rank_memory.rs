@@ -5,7 +5,7 @@
 //! used directly ([`OwnProcess`](crate::channel::OwnProcess)).
 
 use crate::channel::{ChannelError, Direction, Peer, ProcessMemory};
-use crate::memory::NicMemory;
+use crate::memory::{LocalRank, NicMemory};
 use bytes::BytesMut;
 
 /// Appends bytes of a rank's memory, for which there is room.
@@ -15,12 +15,12 @@ use bytes::BytesMut;
 pub fn append(
     processes: &dyn ProcessMemory,
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     address: u64,
     bytes: usize,
     to: &mut BytesMut,
 ) -> Result<(), ChannelError> {
-    let peer = Peer::of(memory, local_index)?;
+    let peer = Peer::of(memory, local_rank)?;
     to.reserve(bytes);
     // SAFETY: there is room for so many bytes behind the length, which have been written then.
     unsafe {
@@ -55,12 +55,12 @@ pub unsafe fn append_copy(from: *const u8, bytes: usize, to: &mut BytesMut) {
 pub unsafe fn write(
     processes: &dyn ProcessMemory,
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     address: u64,
     from: *const u8,
     bytes: usize,
 ) -> Result<(), ChannelError> {
-    let peer = Peer::of(memory, local_index)?;
+    let peer = Peer::of(memory, local_rank)?;
     // SAFETY: by this function's contract.
     unsafe { processes.attach_all(Direction::Write, peer, from as u64, address, bytes as u64) }
 }

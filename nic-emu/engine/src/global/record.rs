@@ -6,6 +6,7 @@
 //! ```
 
 use super::error::{GlobalError, strange};
+use bcs_core::Rank;
 
 /// Bytes of a record without its payload.
 pub const HEADER_BYTES: usize = 64;
@@ -68,7 +69,7 @@ pub struct Record {
     /// What it is.
     pub kind: Kind,
     /// A rank of the job; 0 where none is meant.
-    pub rank: u32,
+    pub rank: Rank,
     /// When what it is about was posted.
     pub posted: PostingSlice,
     /// By kind.
@@ -79,7 +80,7 @@ pub struct Record {
 
 impl Record {
     /// A record without a payload.
-    pub fn new(kind: Kind, rank: u32, words: &[u64]) -> Self {
+    pub fn new(kind: Kind, rank: Rank, words: &[u64]) -> Self {
         let mut all = [0; 7];
         all[..words.len()].copy_from_slice(words);
         Self { kind, rank, posted: PostingSlice::default(), words: all, payload: Vec::new() }
@@ -92,7 +93,7 @@ impl Record {
             "links are made for payloads that the header can tell"
         );
         let first = self.kind as u64
-            | ((self.rank & 0xff_ffff) as u64) << 8
+            | ((self.rank.0 & 0xff_ffff) as u64) << 8
             | (payload_bytes as u64 & PAYLOAD_LIMIT) << 32
             | (self.posted.0 as u64) << (64 - POSTED_BITS);
         let mut header = [0; HEADER_BYTES];
@@ -137,7 +138,13 @@ impl Record {
             *word = u64::from_le_bytes(*bytes);
         }
         let posted = PostingSlice((first >> (64 - POSTED_BITS)) as u16);
-        Some(Self { kind, rank: (first >> 8) as u32 & 0xff_ffff, posted, words: all, payload: Vec::new() })
+        Some(Self {
+            kind,
+            rank: Rank((first >> 8) as u32 & 0xff_ffff),
+            posted,
+            words: all,
+            payload: Vec::new(),
+        })
     }
 }
 
@@ -167,7 +174,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_survives_its_header(rank in 0u32..1 << 24, slice: u64, words: [u64; 7], payload_bytes in 0..=PAYLOAD_LIMIT as usize) {
-            let record = Record { kind: Kind::Data, rank, posted: PostingSlice::in_slice(slice, slice), words, payload: Vec::new() };
+            let record = Record { kind: Kind::Data, rank: Rank(rank), posted: PostingSlice::in_slice(slice, slice), words, payload: Vec::new() };
             let header = record.header(payload_bytes);
             let first = u64::from_le_bytes(header[..8].try_into().unwrap());
             prop_assert_eq!(Record::length(first), Some((Kind::Data, payload_bytes)));

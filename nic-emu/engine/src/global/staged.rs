@@ -1,8 +1,8 @@
 //! Messages to and from other nodes where the system refuses cross-memory attach: the NIC thread cannot read
-//! a rank's memory then, nor write it. So each of them is a transfer between the rank and [`ELSEWHERE`], and
-//! goes through a window in NIC memory ([`crate::channel`]): the sender puts what was granted into its
-//! window, whenever it is in MPI, and the receiver takes what has come out of the one that the NIC thread
-//! fills for it.
+//! a rank's memory then, nor write it. So each of them is a transfer between the rank and
+//! [`LocalRank::ELSEWHERE`], and goes through a window in NIC memory ([`crate::channel`]): the sender puts
+//! what was granted into its window, whenever it is in MPI, and the receiver takes what has come out of the
+//! one that the NIC thread fills for it.
 //!
 //! Invariants: a rank is told which request to serve, and knows itself where the buffer of that is; the bytes
 //! of a message go, come and are granted in their order. A rank that computes holds up its own messages and
@@ -13,10 +13,9 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{Kind, Record};
 use crate::channel::{self, ChannelError, Policy};
-use crate::memory::descriptor::NO_REQUEST;
 use crate::memory::sync::Ordering;
-use crate::memory::transfer::{ELSEWHERE, MOVING, Pair, Range};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::transfer::{MOVING, Pair, Range};
+use crate::memory::{Corrupt, LocalRank, NicMemory, Rank, RequestId};
 use crate::threads::completer::{Completer, RankRequest};
 use crate::threads::dma_helper::{self, DmaHelper};
 use std::collections::{BTreeMap, VecDeque};
@@ -26,10 +25,10 @@ pub const AHEAD_BYTES: u64 = 1 << 20;
 
 /// A transfer with both ends on other nodes.
 const ELSEWHERE_PAIR: Pair = Pair {
-    source: ELSEWHERE,
-    destination: ELSEWHERE,
-    source_request: NO_REQUEST,
-    destination_request: NO_REQUEST,
+    source: LocalRank::ELSEWHERE,
+    destination: LocalRank::ELSEWHERE,
+    source_request: RequestId::NONE,
+    destination_request: RequestId::NONE,
     source_address: 0,
     destination_address: 0,
     bytes: 0,
@@ -104,13 +103,14 @@ impl Staged {
     }
 
     /// Another node wants bytes of a message of this rank. Answers whether they are what it has to want next.
-    pub fn handle_grant(&mut self, to: u32, rank: u32, grant: &Record) -> bool {
+    pub fn handle_grant(&mut self, to: u32, rank: LocalRank, grant: &Record) -> bool {
         let [request, _, _, offset, bytes, id, total] = grant.words;
-        if request >= u64::from(NO_REQUEST) || offset.checked_add(bytes).is_none_or(|end| end > total) {
+        if request >= u64::from(RequestId::NONE.0) || offset.checked_add(bytes).is_none_or(|end| end > total)
+        {
             return false;
         }
         let new = || Outgoing { to, id, bytes: total, granted: offset, sent: offset, transfer: None };
-        let outgoing = self.outgoing.entry((rank, request as u32)).or_insert_with(new);
+        let outgoing = self.outgoing.entry((rank, RequestId(request as u32))).or_insert_with(new);
         let is_next = (outgoing.to, outgoing.id, outgoing.bytes, outgoing.granted) == (to, id, total, offset);
         outgoing.granted += bytes;
         is_next
@@ -143,7 +143,7 @@ impl Staged {
     }
 
     /// By rank: bytes that are granted for it, and that it has not taken.
-    pub fn ahead(&self, memory: &NicMemory) -> Result<BTreeMap<u32, u64>, Corrupt> {
+    pub fn ahead(&self, memory: &NicMemory) -> Result<BTreeMap<LocalRank, u64>, Corrupt> {
         let mut ahead = BTreeMap::new();
         for landing in self.landing.values() {
             *ahead.entry(landing.to.0).or_default() += landing.granted - landing.taken(memory)?;
@@ -249,7 +249,7 @@ impl Outgoing {
         let mut done = 0;
         while done < range.bytes {
             let bytes = (range.bytes - done).min(payload_bytes);
-            let record = Record::new(Kind::Data, 0, &[self.id, range.offset + done]);
+            let record = Record::new(Kind::Data, Rank(0), &[self.id, range.offset + done]);
             links.send_with(self.to, &record, bytes as usize, |payload| {
                 // SAFETY: the chunk is in its window, and this is a part of it.
                 unsafe { rank_memory::append_copy(from.add(done as usize), bytes as usize, payload) };

@@ -2,12 +2,14 @@
 
 use super::state::{Full, JobState, RankState, Unreceived};
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::descriptor::ANY_TAG;
 use crate::memory::slab::{BUFFERED_BYTES, SLABS};
-use crate::memory::status::{NOBODY, Phase, Room, WaitingFor};
-use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS};
+use crate::memory::status::{Phase, Room, WaitingFor};
+use crate::memory::{
+    COLLECTIVE_RING, CommRank, Context, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS,
+};
 use crate::threads::collective_list::COMMON_INSTANCES;
-use bcs_core::ByteCount;
+use bcs_core::{ByteCount, Rank};
 use mds::Primitive;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -19,7 +21,7 @@ pub struct HangReport(pub JobState);
 impl HangReport {
     /// Tells of ranks whose pools have no room for what others send them.
     fn tell_full_receivers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut senders = BTreeMap::<u32, Vec<&RankState>>::new();
+        let mut senders = BTreeMap::<Rank, Vec<&RankState>>::new();
         for rank in self.0.ranks.iter().filter(|rank| rank.waits_in_mpi() && rank.waits_for.sends) {
             senders.entry(rank.waits_for.peer_in_job).or_default().push(rank);
         }
@@ -28,7 +30,7 @@ impl HangReport {
             let Unreceived { bytes, room_bytes, limit_bytes } = receiver.unreceived;
             let too_long = room_bytes.saturating_add(1)..=BUFFERED_BYTES as u64;
             let waits = |sender: &&&RankState| too_long.contains(&sender.waits_for.bytes);
-            let waiting: Vec<u32> = senders.iter().filter(waits).map(|sender| sender.rank).collect();
+            let waiting: Vec<Rank> = senders.iter().filter(waits).map(|sender| sender.rank).collect();
             if waiting.is_empty() {
                 continue;
             }
@@ -48,15 +50,15 @@ impl HangReport {
 
     /// Ranks that wait for each other in a circle, each for the next: of several circles the one with the
     /// lowest rank, from that on. Looks at every rank once.
-    pub fn cycle(&self) -> Option<Vec<u32>> {
+    pub fn cycle(&self) -> Option<Vec<Rank>> {
         let waiting = self.0.ranks.iter().filter(|rank| rank.waits_in_mpi());
-        let next: HashMap<u32, u32> = waiting
+        let next: HashMap<Rank, Rank> = waiting
             .map(|rank| (rank, rank.waits_for.peer_in_job))
             // A root waits for the others, and not for itself.
-            .filter(|(rank, peer)| *peer < NOBODY && (*peer != rank.rank || !has_root(&rank.waits_for)))
+            .filter(|(rank, peer)| *peer < Rank::NOBODY && (*peer != rank.rank || !has_root(&rank.waits_for)))
             .map(|(rank, peer)| (rank.rank, peer))
             .collect();
-        let (mut seen, mut found) = (HashSet::new(), None::<Vec<u32>>);
+        let (mut seen, mut found) = (HashSet::new(), None::<Vec<Rank>>);
         for &start in next.keys() {
             let (mut path, mut at) = (Vec::new(), start);
             while let Some(&peer) = next.get(&at)
@@ -93,7 +95,7 @@ fn call(waits_for: &WaitingFor) -> &'static str {
 
 /// Whether the peer is the root of a collective call, which all its ranks name.
 fn has_root(waits_for: &WaitingFor) -> bool {
-    waits_for.peer < NOBODY && is_rooted(call(waits_for))
+    waits_for.peer < CommRank::NOBODY && is_rooted(call(waits_for))
 }
 
 /// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"; of several ranks together, without the peer that
@@ -105,18 +107,18 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
     }
     let direction = if waits_for.sends { "to" } else { "from" };
     match waits_for.peer {
-        NOBODY => {}
-        ANY_SOURCE => text += " from any source",
+        CommRank::NOBODY => {}
+        CommRank::ANY_SOURCE => text += " from any source",
         root if has_root(waits_for) => text += &format!(", root {root}"),
         _ if together => text += &format!(" {direction} one rank each"),
         peer => text += &format!(" {direction} {peer}"),
     }
     // Ranks of this report are those of the job; a peer is named as the call names it.
-    let elsewhere = waits_for.peer_in_job < NOBODY && waits_for.peer_in_job != waits_for.peer;
+    let elsewhere = waits_for.peer_in_job < Rank::NOBODY && waits_for.peer_in_job.0 != waits_for.peer.0;
     if elsewhere && !together {
         text += &format!(" (rank {} of the job)", waits_for.peer_in_job);
     }
-    if waits_for.peer != NOBODY {
+    if waits_for.peer != CommRank::NOBODY {
         match waits_for.tag {
             _ if has_root(waits_for) => {}
             ANY_TAG => text += ", any tag",
@@ -124,7 +126,7 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
         }
         text += &format!(", {}", counted(waits_for.bytes, "byte"));
     }
-    if waits_for.context != u32::MAX {
+    if waits_for.context != Context::NONE {
         text += &format!(", {}", communicator(waits_for.context));
     }
     if let Some(room) = lacking(waits_for.room) {
@@ -160,8 +162,8 @@ impl RankState {
 }
 
 /// Ranks that do the same, in one group each: the smallest group, where the odd one out is, first.
-fn groups(ranks: &[RankState], together: bool) -> Vec<(Doing, Vec<u32>)> {
-    let mut groups = HashMap::<Doing, Vec<u32>>::new();
+fn groups(ranks: &[RankState], together: bool) -> Vec<(Doing, Vec<Rank>)> {
+    let mut groups = HashMap::<Doing, Vec<Rank>>::new();
     for rank in ranks {
         groups.entry(rank.doing(together)).or_default().push(rank.rank);
     }
@@ -193,7 +195,7 @@ impl fmt::Display for HangReport {
             writeln!(f, "  and {more} ranks more, each in a call of its own")?;
         }
         if let Some(cycle) = self.cycle() {
-            let path: Vec<String> = cycle.iter().take(MOST_LINES).map(u32::to_string).collect();
+            let path: Vec<String> = cycle.iter().take(MOST_LINES).map(Rank::to_string).collect();
             let gap = if cycle.len() > MOST_LINES { "... -> " } else { "" };
             let (path, first) = (path.join(" -> "), cycle[0]);
             match cycle[..] {
@@ -228,6 +230,8 @@ impl fmt::Display for HangReport {
 mod tests {
     use super::super::state::merge;
     use super::*;
+
+    const NOBODY: u32 = CommRank::NOBODY.0;
     use crate::memory::contexts::WORLD_CONTEXT;
     use crate::memory::status::Activity;
 
@@ -235,8 +239,8 @@ mod tests {
         let waits_for = WaitingFor {
             call: call.index() as u32,
             context: WORLD_CONTEXT,
-            peer,
-            peer_in_job: peer,
+            peer: CommRank(peer),
+            peer_in_job: Rank(peer),
             tag,
             bytes: 8,
             requests: 1,
@@ -245,7 +249,7 @@ mod tests {
         let (phase, activity) = (Phase::Attached, Activity::Polling);
         let unreceived = Unreceived { bytes: 0, room_bytes: 65_536, limit_bytes: 1 << 20 };
         RankState {
-            rank,
+            rank: Rank(rank),
             phase,
             activity,
             waits_for,
@@ -270,7 +274,7 @@ mod tests {
     #[test]
     fn a_cycle_of_receives_is_named() {
         let report = report((0..3).map(|i| rank(i, Primitive::Recv, (i + 1) % 3, 7)).collect());
-        assert_eq!(report.cycle(), Some(vec![0, 1, 2]));
+        assert_eq!(report.cycle(), Some([0, 1, 2].map(Rank).to_vec()));
         let first = "rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD";
         assert_says(&report, &[first, "cycle: 0 -> 1 -> 2 -> 0"], &[]);
     }
@@ -306,14 +310,14 @@ mod tests {
         let mut single = rank(0, Primitive::Recv, 1, 7);
         single.waits_for.bytes = 1;
         let busy = |rank| RankState { rank, activity: Activity::Computing, ..single };
-        let mut report = report(vec![single, busy(1)]);
+        let mut report = report(vec![single, busy(Rank(1))]);
         let lines = [
             "  rank 0: waits in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
             "  rank 1: computes\n",
             "  pending: 1 receive without a message, 0 messages without a receive\n",
         ];
         assert_says(&report, &lines, &[]);
-        report.0.ranks = vec![single, RankState { rank: 3, ..single }, busy(1), busy(2)];
+        report.0.ranks = vec![single, RankState { rank: Rank(3), ..single }, busy(Rank(1)), busy(Rank(2))];
         (report.0.posted, report.0.unexpected) = (2, 1);
         let lines = [
             "  ranks 0, 3: wait in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
@@ -335,8 +339,8 @@ mod tests {
     #[test]
     fn a_peer_of_another_communicator_is_named_as_the_call_names_it_and_as_the_report_does() {
         let mut odd = rank(3, Primitive::Recv, 0, 7);
-        odd.waits_for.context = 18;
-        odd.waits_for.peer_in_job = 2;
+        odd.waits_for.context = Context(18);
+        odd.waits_for.peer_in_job = Rank(2);
         let line = "waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18";
         assert_says(&report(vec![odd]), &[line], &[]);
     }
@@ -370,7 +374,7 @@ mod tests {
     fn of_several_cycles_that_with_the_lowest_rank_is_named() {
         let peers = [5, 2, 3, 1, NOBODY, 6, 5];
         let ranks = peers.iter().zip(0..).map(|(&peer, i)| rank(i, Primitive::Recv, peer, 7));
-        assert_eq!(report(ranks.collect()).cycle(), Some(vec![1, 2, 3]));
+        assert_eq!(report(ranks.collect()).cycle(), Some([1, 2, 3].map(Rank).to_vec()));
     }
 
     /// Each rank is looked at once: with a step for each pair of ranks this would not end.
@@ -379,7 +383,7 @@ mod tests {
         let last = crate::memory::Layout::MAX_JOB_RANKS >> 8;
         let chain = (0..=last).map(|i| rank(i, Primitive::Recv, if i < last { i + 1 } else { 9 }, i as i32));
         let report = report(chain.collect());
-        assert_eq!(report.cycle().map(|cycle| (cycle[0], cycle.len() as u32)), Some((9, last - 8)));
+        assert_eq!(report.cycle().map(|cycle| (cycle[0], cycle.len() as u32)), Some((Rank(9), last - 8)));
         assert!(report.to_string().contains("each waits for the next"));
     }
 

@@ -7,7 +7,7 @@ use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::{Ordering, fence};
 use crate::memory::transfer::MOVING;
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{MESSAGE_ENTRIES, NicMemory, RankBlock, TRANSFERS};
+use crate::memory::{MESSAGE_ENTRIES, NicMemory, Rank, RankBlock, TRANSFERS};
 use crate::policy::{Pacing, RANKS_A_SLICE};
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::collective_list::COMMON_INSTANCES;
@@ -16,7 +16,7 @@ use crate::threads::collective_list::COMMON_INSTANCES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct RankState {
     /// Its rank in the job.
-    pub rank: u32,
+    pub rank: Rank,
     /// Where it is in its life.
     pub phase: Phase,
     /// Whether it computes or waits.
@@ -107,7 +107,8 @@ impl JobState {
         // in both.
         let room_news = header.room.came();
         let (global, global_under_way) = read_global(memory);
-        let ranks = (0..memory.layout().local_ranks)
+        let ranks = memory
+            .local_ranks()
             .filter_map(|i| Some((memory.rank(i).ok()?, UnexpectedPool::of(memory, i).ok()?)))
             .map(|(block, pool)| RankState {
                 rank: block.status.job_rank(),
@@ -213,7 +214,7 @@ fn unscheduled(memory: &NicMemory) -> Option<u64> {
 
 /// Entries of all ranks' queues. Read while they may change, a count is a hint.
 fn waiting(memory: &NicMemory, count: impl Fn(&RankBlock) -> u32) -> u32 {
-    (0..memory.layout().local_ranks).filter_map(|i| memory.rank(i).ok()).map(count).sum()
+    memory.local_ranks().filter_map(|i| memory.rank(i).ok()).map(count).sum()
 }
 
 fn transfers_move(memory: &NicMemory) -> bool {

@@ -3,32 +3,32 @@
 //!
 //! MPI's ordering rule follows from where it is applied: messages and receives are tried oldest first.
 
-use crate::memory::Corrupt;
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG, PointToPoint, SendDescriptor};
+use crate::memory::descriptor::{ANY_TAG, EnvelopeWords, QueuedSend, SendDescriptor};
 use crate::memory::ring::Words;
+use crate::memory::{CommRank, Context, Corrupt, Rank};
 
 /// What a message or a receive is matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Context of the communicator.
-    pub context: u32,
-    /// The sender's rank in the communicator; for a receive perhaps [`ANY_SOURCE`].
-    pub source: u32,
+    pub context: Context,
+    /// The sender's rank in the communicator; for a receive perhaps [`CommRank::ANY_SOURCE`].
+    pub source: CommRank,
     /// The tag; for a receive perhaps [`ANY_TAG`].
     pub tag: i32,
 }
 
 impl Envelope {
-    /// The envelope in a descriptor's first two words.
-    #[inline]
-    pub fn of_words(first: u64, second: u64) -> Self {
-        Self { context: (first >> 32) as u32, source: second as u32, tag: (second >> 32) as i32 }
+    /// The envelope that stands in a descriptor.
+    #[inline(always)]
+    pub fn of(words: EnvelopeWords) -> Self {
+        Self { context: words.context(), source: words.source(), tag: words.tag() }
     }
 
-    /// The first two words of a descriptor, as far as they hold the envelope.
+    /// As it stands in a descriptor.
     #[inline]
-    pub(crate) fn words(&self) -> (u64, u64) {
-        ((self.context as u64) << 32, self.source as u64 | (self.tag as u32 as u64) << 32)
+    pub(crate) fn words(&self) -> EnvelopeWords {
+        EnvelopeWords::new(self.context, self.source, self.tag)
     }
 
     /// True when a receive with this envelope takes a message with that one. A message in a context of its
@@ -36,7 +36,7 @@ impl Envelope {
     #[inline]
     pub fn takes(&self, message: &Envelope) -> bool {
         self.context == message.context
-            && (self.source == message.source || self.source == ANY_SOURCE)
+            && (self.source == message.source || self.source == CommRank::ANY_SOURCE)
             && (self.tag == message.tag || self.tag == ANY_TAG)
     }
 }
@@ -47,25 +47,27 @@ pub struct Message {
     /// The descriptor.
     pub send: SendDescriptor,
     /// The sender's rank in the job.
-    pub origin: u32,
+    pub origin: Rank,
 }
 
-/// The message that an unexpected-queue entry holds.
-pub(crate) fn message_of_words(words: &Words) -> Result<Message, Corrupt> {
-    match PointToPoint::decode(words) {
-        Some(PointToPoint::Send(send)) => Ok(Message { send, origin: send.destination }),
-        _ => Err(Corrupt { what: "unexpected message", value: words[0], limit: 0 }),
-    }
+/// The message that an entry of a queue holds.
+pub(crate) fn queued_message(words: &Words) -> Result<Message, Corrupt> {
+    let queued = QueuedSend(words);
+    Ok(Message { send: queued.message().decode()?, origin: queued.origin() })
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
+    const ANY_SOURCE: u32 = CommRank::ANY_SOURCE.0;
+
     #[test]
     fn a_receive_takes_a_message_of_its_context_source_and_tag_or_by_wildcard() {
-        let message = Envelope { context: 2, source: 5, tag: 7 };
-        let takes = |context, source, tag| Envelope { context, source, tag }.takes(&message);
+        let message = Envelope { context: Context(2), source: CommRank(5), tag: 7 };
+        let takes = |context, source, tag| {
+            Envelope { context: Context(context), source: CommRank(source), tag }.takes(&message)
+        };
         assert!(takes(2, 5, 7));
         assert!(takes(2, ANY_SOURCE, 7));
         assert!(takes(2, 5, ANY_TAG));

@@ -22,8 +22,8 @@ use crate::memory::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
 };
 use crate::memory::root::{self, Root};
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::NodeId;
+use crate::memory::{Context, Corrupt, NicMemory};
+use bcs_core::{LocalRank, NodeId, Rank};
 use mds::Primitive;
 use std::fmt;
 
@@ -32,7 +32,7 @@ const MOST_LISTED: usize = 48;
 
 /// The report of nodes on which members of this context's communicator have called what does not fit.
 #[cold]
-pub(crate) fn report_of_nodes(context: u32, sides: [(NodeId, Called); 2]) -> String {
+pub(crate) fn report_of_nodes(context: Context, sides: [(NodeId, Called); 2]) -> String {
     let mut text = headline(context);
     for (node, called) in sides {
         text += &format!("\n  ranks of {node}: {called}");
@@ -42,14 +42,14 @@ pub(crate) fn report_of_nodes(context: u32, sides: [(NodeId, Called); 2]) -> Str
 
 /// The report of a communicator of this context whose members have called the same, and nobody is the root.
 #[cold]
-pub(crate) fn report_of_no_root(context: u32, called: Called) -> String {
+pub(crate) fn report_of_no_root(context: Context, called: Called) -> String {
     format!("{}\n  all ranks: {called}\n  {NOBODY_IS_ROOT}", headline(context))
 }
 
 const NOBODY_IS_ROOT: &str = "no rank of that group says MPI_ROOT with that rank";
 
 /// What all members of a communicator have to do.
-fn headline(context: u32) -> String {
+fn headline(context: Context) -> String {
     format!(
         "collective calls of {} that do not fit: all its ranks have to make the same ones in the same order, with the same root, operation, size and type signature",
         communicator(context)
@@ -60,7 +60,7 @@ fn headline(context: u32) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeEnd {
     /// Its rank in the job.
-    pub rank: u32,
+    pub rank: Rank,
     /// The call, and the signature of what goes along the edge.
     pub check: Check,
     /// The bytes.
@@ -77,7 +77,7 @@ impl EdgeEnd {
 
 /// The report of two ends of an edge of this context's communicator that do not fit.
 #[cold]
-pub fn report_of_edge(context: u32, sender: &EdgeEnd, receiver: &EdgeEnd) -> String {
+pub fn report_of_edge(context: Context, sender: &EdgeEnd, receiver: &EdgeEnd) -> String {
     format!(
         "neighbourhood collectives of {} that do not fit: all its ranks have to make the same calls in the same order, and both ends of an edge have to say the same of size and type signature\n  rank {} sends to rank {}: {}\n  rank {} receives from rank {}: {}",
         communicator(context),
@@ -103,13 +103,13 @@ fn called_at(end: &EdgeEnd) -> Called {
 /// The report of a checked receive and the message that it takes, if they do not fit.
 pub(crate) fn report_of_message(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     receive: &ReceiveDescriptor,
     message: &Message,
 ) -> Option<String> {
     let sender = EdgeEnd { rank: message.origin, check: message.send.check, bytes: message.send.bytes };
     let receiver =
-        EdgeEnd { rank: memory.job_rank(local_index), check: receive.check, bytes: receive.capacity };
+        EdgeEnd { rank: memory.job_rank(local_rank), check: receive.check, bytes: receive.capacity };
     (!sender.fits(&receiver)).then(|| report_of_edge(receive.context, &sender, &receiver))
 }
 
@@ -120,21 +120,21 @@ pub(crate) fn report_of_message(
 #[cold]
 pub(crate) fn report(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     late: &CollectiveDescriptor,
     instance: u32,
 ) -> Result<String, Corrupt> {
     let members = memory.members(instance)?;
     let instance = memory.instance(instance)?;
-    let mut earlier: Vec<u32> = members
+    let mut earlier: Vec<Rank> = members
         .iter()
         .take(instance.expected.get() as usize)
         .filter(|member| member.arrived.get() != 0)
-        .map(|member| memory.job_rank(member.local_index.get()))
+        .map(|member| memory.job_rank(member.local_rank.get()))
         .collect();
     earlier.sort_unstable();
     let (begun, came) = (Called::of(instance), Called::by(late));
-    let mut sides = [(earlier, begun), (vec![memory.job_rank(local_index)], came)];
+    let mut sides = [(earlier, begun), (vec![memory.job_rank(local_rank)], came)];
     // The fewer come first: the odd one out is the first to look at.
     sides.sort_by_key(|(ranks, _)| ranks.len());
     let mut text = headline(late.context);
@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn ends_of_an_edge_fit_with_the_same_call_size_and_signature() {
-        let end = |call, signature, bytes| EdgeEnd { rank: 0, check: Check::of(call, signature), bytes };
+        let end =
+            |call, signature, bytes| EdgeEnd { rank: Rank(0), check: Check::of(call, signature), bytes };
         let one = end(Primitive::NeighborAlltoall, 0x0104, 8);
         assert!(one.fits(&one) && one.fits(&end(Primitive::NeighborAlltoall, 0, 8)));
         assert!(!one.fits(&end(Primitive::NeighborAllgather, 0x0104, 8)));

@@ -14,5 +14,5 @@ mod envelope;
 pub mod mismatch;
 pub(crate) mod naming;
 
-pub(crate) use envelope::message_of_words;
+pub(crate) use envelope::queued_message;
 pub use envelope::{Envelope, Message};

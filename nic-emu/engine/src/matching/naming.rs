@@ -1,12 +1,13 @@
 //! How reports name communicators and ranks, and count things.
 
-use crate::memory::contexts::{FIRST_MATCHED_CONTEXT, SELF_CONTEXTS, WORLD_CONTEXT};
+use crate::memory::contexts::{Context, FIRST_MATCHED_CONTEXT, SELF_CONTEXTS, WORLD_CONTEXT};
+use bcs_core::Rank;
 
 /// The communicator of a context, as reports name it.
-pub(crate) fn communicator(context: u32) -> String {
-    match context & !1 {
+pub(crate) fn communicator(context: Context) -> String {
+    match Context(context.0 & !1) {
         WORLD_CONTEXT => "MPI_COMM_WORLD".into(),
-        SELF_CONTEXTS..FIRST_MATCHED_CONTEXT => "MPI_COMM_SELF".into(),
+        own if (SELF_CONTEXTS..FIRST_MATCHED_CONTEXT).contains(&own) => "MPI_COMM_SELF".into(),
         other => format!("communicator {other}"),
     }
 }
@@ -17,11 +18,11 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 }
 
 /// "0, 2-5"
-pub(crate) fn ranks_text(ranks: &[u32]) -> String {
-    let runs = ranks.chunk_by(|before, after| before.checked_add(1) == Some(*after));
+pub(crate) fn ranks_text(ranks: &[Rank]) -> String {
+    let runs = ranks.chunk_by(|before, after| before.0.checked_add(1) == Some(after.0));
     let texts = runs.map(|run| match run {
         [first, _, .., last] => format!("{first}-{last}"),
-        few => few.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        few => few.iter().map(Rank::to_string).collect::<Vec<_>>().join(", "),
     });
     texts.collect::<Vec<_>>().join(", ")
 }

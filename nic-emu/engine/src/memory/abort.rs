@@ -1,7 +1,7 @@
 //! Abort: the first rank that ends the job says so in NIC memory, with its exit code and a message (MPI-5.0,
 //! `MPI_Abort`).
 
-use crate::memory::NicMemory;
+use crate::memory::{LocalRank, NicMemory};
 
 /// In the record: the NIC itself.
 const BY_NIC: u32 = u32::MAX - 1;
@@ -12,8 +12,8 @@ const BY_LAUNCHER: u32 = u32::MAX;
 /// still be writing then: who ends at once waits for that ([`AbortRecord::is_said`]).
 ///
 /// [`AbortRecord::is_said`]: crate::memory::abort_record::AbortRecord::is_said
-pub fn say(memory: &NicMemory, local_index: u32, code: i32, message: &str) -> bool {
-    memory.header().abort.say(local_index + 1, code, message)
+pub fn say(memory: &NicMemory, local_rank: LocalRank, code: i32, message: &str) -> bool {
+    memory.header().abort.say(local_rank.0 + 1, code, message)
 }
 
 /// Says that the NIC ends the job, whoever ran it at that moment, because the ranks ask for what cannot be
@@ -29,9 +29,9 @@ pub fn said_by_nic(memory: &NicMemory) -> Option<String> {
 }
 
 /// The exit code and the message of a rank's abort, if it was the first.
-pub fn said_by_rank(memory: &NicMemory, local_index: u32) -> Option<(i32, String)> {
+pub fn said_by_rank(memory: &NicMemory, local_rank: LocalRank) -> Option<(i32, String)> {
     let record = &memory.header().abort;
-    (record.said_by() == local_index + 1).then(|| record.read())
+    (record.said_by() == local_rank.0 + 1).then(|| record.read())
 }
 
 /// The launcher ends the job: ranks that wait see it and leave.

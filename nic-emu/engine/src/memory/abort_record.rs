@@ -10,7 +10,7 @@ use crate::memory::text::{TEXT_BYTES, Text};
 /// Who ended the job, and what they said. All zeros at first.
 #[repr(C, align(64))]
 pub struct AbortRecord<const WORDS: usize = { TEXT_BYTES / 8 }> {
-    /// 0 while nobody has, 1 + the local index of the rank, or what `crate::memory::abort` has for the NIC
+    /// 0 while nobody has, 1 + the local rank of the rank, or what `crate::memory::abort` has for the NIC
     /// and the launcher.
     said_by: AtomicU32,
     /// 1 once somebody is about to say: nobody else writes then.

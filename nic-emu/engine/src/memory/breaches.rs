@@ -4,9 +4,9 @@
 //! nodes know of it. Contexts are not given twice, so what is found is that of the communicator that is asked
 //! for.
 
-use crate::memory::Corrupt;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::text::Text;
+use crate::memory::{Context, Corrupt};
 
 /// Broken communicators at the same time that members have not freed; an intercommunicator may be three,
 /// with what its groups have by themselves. With so many no communicator is made any more
@@ -46,7 +46,7 @@ impl Breaches {
 
     /// The breach of this context, if it is broken.
     #[inline]
-    pub fn find(&self, context: u32) -> Option<u32> {
+    pub fn find(&self, context: Context) -> Option<u32> {
         if self.is_empty() { None } else { self.search(context) }
     }
 
@@ -56,9 +56,10 @@ impl Breaches {
     }
 
     #[cold]
-    fn search(&self, context: u32) -> Option<u32> {
-        let found = self.breaches.iter().position(|breach| breach.context.load(Ordering::Acquire) == context);
-        found.filter(|_| context != 0).map(|index| index as u32)
+    fn search(&self, context: Context) -> Option<u32> {
+        let found =
+            self.breaches.iter().position(|breach| breach.context.load(Ordering::Acquire) == context.0);
+        found.filter(|_| context.0 != 0).map(|index| index as u32)
     }
 
     /// The report of a breach.
@@ -78,17 +79,17 @@ impl Breaches {
     }
 
     /// The contexts that are broken.
-    pub(crate) fn contexts(&self) -> Vec<u32> {
+    pub(crate) fn contexts(&self) -> Vec<Context> {
         let all = self.breaches.iter().map(|breach| breach.context.load(Ordering::Acquire));
-        all.filter(|context| *context != 0).collect()
+        all.filter(|context| *context != 0).map(Context).collect()
     }
 
-    fn of(&self, context: u32) -> Option<&Breach> {
+    fn of(&self, context: Context) -> Option<&Breach> {
         self.breaches.get(self.find(context)? as usize)
     }
 
     /// A member of this node leaves a communicator, of which there are `members`.
-    pub fn leave(&self, context: u32, members: u32) {
+    pub fn leave(&self, context: Context, members: u32) {
         let Some(breach) = self.of(context) else { return };
         breach.members.store(members, Ordering::SeqCst);
         breach.left.fetch_add(1, Ordering::SeqCst);
@@ -96,19 +97,19 @@ impl Breaches {
     }
 
     /// All nodes of a communicator know that it is broken.
-    pub(crate) fn set_known(&self, context: u32) {
+    pub(crate) fn set_known(&self, context: Context) {
         let Some(breach) = self.of(context) else { return };
         breach.known.store(1, Ordering::SeqCst);
         self.forget_if_left(breach, context);
     }
 
-    fn forget_if_left(&self, breach: &Breach, context: u32) {
+    fn forget_if_left(&self, breach: &Breach, context: Context) {
         let members = breach.members.load(Ordering::SeqCst);
         let is_left = members != 0 && breach.left.load(Ordering::SeqCst) == members;
         // The last to leave and whoever tells the other nodes may both find that it is over.
         if is_left
             && breach.known.load(Ordering::SeqCst) != 0
-            && breach.context.compare_exchange(context, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            && breach.context.compare_exchange(context.0, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         {
             self.count.fetch_sub(1, Ordering::AcqRel);
         }
@@ -116,14 +117,14 @@ impl Breaches {
 
     /// Notes a breach; none when there is no room for one more. `known` says that there are no other nodes to
     /// be told. The caller holds the run token.
-    pub(crate) fn add(&self, context: u32, report: &str, known: bool) -> Option<u32> {
+    pub(crate) fn add(&self, context: Context, report: &str, known: bool) -> Option<u32> {
         let free = self.breaches.iter().position(|breach| breach.context.load(Ordering::Acquire) == 0)?;
         let breach = &self.breaches[free];
         breach.left.store(0, Ordering::Relaxed);
         breach.members.store(0, Ordering::Relaxed);
         breach.known.store(known.into(), Ordering::Relaxed);
         breach.text.write(report);
-        breach.context.store(context, Ordering::Release);
+        breach.context.store(context.0, Ordering::Release);
         self.ever.fetch_add(1, Ordering::AcqRel);
         self.count.fetch_add(1, Ordering::AcqRel);
         Some(free as u32)

@@ -12,11 +12,12 @@
 //! claim; or passed over, of which the processor keeps a record; or taken, and then it retracts the claim.
 
 use crate::memory::sync::{AtomicU64, Ordering, fence};
+use bcs_core::LocalRank;
 
-/// Ranks of a node that others take messages from in this way: those with the lowest local indices.
+/// Ranks of a node that others take messages from in this way: those with the lowest numbers.
 pub const CLAIMED_SENDERS: usize = if cfg!(loom) { 1 } else { 512 };
 
-/// The claims of a rank, by local index of the sender.
+/// The claims of a rank, by sender.
 #[repr(C)]
 #[cfg_attr(not(loom), repr(align(4096)))]
 pub struct Claims {
@@ -36,42 +37,42 @@ impl Claims {
 
     /// The label of the last message of this sender that was claimed; 0 for none.
     #[inline]
-    pub fn claimed(&self, sender: u32) -> u64 {
-        self.claimed.get(sender as usize).map_or(0, |word| word.load(Ordering::Relaxed))
+    pub fn claimed(&self, sender: LocalRank) -> u64 {
+        self.claimed.get(sender.index()).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
     /// The rank claims the message with this label. Whether the claim holds it has to find out now.
     #[inline]
-    pub fn claim(&self, sender: u32, label: u64) {
-        if let Some(word) = self.claimed.get(sender as usize) {
+    pub fn claim(&self, sender: LocalRank, label: u64) {
+        if let Some(word) = self.claimed.get(sender.index()) {
             word.store(label, Ordering::Relaxed);
         }
         fence(Ordering::SeqCst);
     }
 
     /// The rank, which is the processor, says that its claim does not hold: `claimed` is what it was before.
-    pub fn retract(&self, sender: u32, claimed: u64) {
-        if let Some(word) = self.claimed.get(sender as usize) {
+    pub fn retract(&self, sender: LocalRank, claimed: u64) {
+        if let Some(word) = self.claimed.get(sender.index()) {
             word.store(claimed, Ordering::Relaxed);
         }
     }
 
     /// Whether a message is claimed: the processor passes over it then, and keeps a record of that. Asked
-    /// with local index `u32::MAX` of messages from other nodes, which nobody claims.
+    /// of [`LocalRank::ELSEWHERE`] about messages from other nodes, which nobody claims.
     #[inline(always)]
-    pub fn is_passed_over(&self, sender: u32, label: u64) -> bool {
-        let Some(claimed) = self.claimed.get(sender as usize) else { return false };
+    pub fn is_passed_over(&self, sender: LocalRank, label: u64) -> bool {
+        let Some(claimed) = self.claimed.get(sender.index()) else { return false };
         // Sequentially consistent, as is the exchange by which the processor took the token.
         if !(1..=claimed.load(Ordering::SeqCst)).contains(&label) {
             return false;
         }
-        self.passed[sender as usize].store(label, Ordering::Relaxed);
+        self.passed[sender.index()].store(label, Ordering::Relaxed);
         true
     }
 
     /// Whether a processor has passed over this message of a sender.
-    pub fn was_passed_over(&self, sender: u32, label: u64) -> bool {
-        self.passed.get(sender as usize).is_some_and(|word| word.load(Ordering::Relaxed) >= label)
+    pub fn was_passed_over(&self, sender: LocalRank, label: u64) -> bool {
+        self.passed.get(sender.index()).is_some_and(|word| word.load(Ordering::Relaxed) >= label)
     }
 }
 

@@ -11,7 +11,7 @@
 use crate::memory::instance::Instance;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, NicMemory, SlabId};
 
 /// One of the readers of an instance departs. True when it was the last: then slabs and instance are to be
 /// handed back.
@@ -51,8 +51,8 @@ pub fn depart(memory: &NicMemory, index: u32) -> Result<(), Corrupt> {
 pub(crate) fn give_back_slabs(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), Corrupt> {
     for member in memory.members(index)?.iter().take(instance.expected.get() as usize) {
         if member.arrived.get() != 0 && member.place.get() == 1 {
-            let owner = memory.rank(member.local_index.get())?;
-            owner.returned.give_back(member.payload[0].get() as u32, SLAB_BYTES as u64);
+            let owner = memory.rank(member.local_rank.get())?;
+            owner.returned.give_back(SlabId(member.payload[0].get() as u32), SLAB_BYTES as u64);
         }
     }
     Ok(())

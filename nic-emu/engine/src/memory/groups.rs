@@ -6,8 +6,8 @@
 //! already.
 
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
-use bcs_core::NodeSet;
+use crate::memory::{Context, Corrupt, NicMemory};
+use bcs_core::{NodeSet, Rank};
 
 /// Says that a communicator's collectives have this context, and who its members are, as ranks of the job.
 /// Nothing on one node.
@@ -16,8 +16,8 @@ use bcs_core::NodeSet;
 /// A member is no rank of the job.
 pub fn register(
     memory: &NicMemory,
-    context: u32,
-    members: impl IntoIterator<Item = u32>,
+    context: Context,
+    members: impl IntoIterator<Item = Rank>,
 ) -> Result<(), Corrupt> {
     let words = memory.group(context);
     let Some((key, bits)) = words.split_first() else { return Ok(()) };
@@ -33,22 +33,22 @@ pub fn register(
     for (bit, word) in bits.iter().zip(nodes) {
         bit.store(word, Ordering::Relaxed);
     }
-    key.store(context as u64 + 1, Ordering::Release);
+    key.store(context.0 as u64 + 1, Ordering::Release);
     Ok(())
 }
 
 /// Takes back what was said of a communicator whose members have left.
-pub fn forget(memory: &NicMemory, context: u32) {
+pub fn forget(memory: &NicMemory, context: Context) {
     if let Some(key) = memory.group(context).first() {
         // Who has the row next may have written it: then it stays.
-        let _ = key.compare_exchange(context as u64 + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = key.compare_exchange(context.0 as u64 + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 
 /// The nodes of a registered communicator.
-pub fn nodes(memory: &NicMemory, context: u32) -> Option<NodeSet> {
+pub fn nodes(memory: &NicMemory, context: Context) -> Option<NodeSet> {
     let (key, bits) = memory.group(context).split_first()?;
-    if key.load(Ordering::Acquire) != context as u64 + 1 {
+    if key.load(Ordering::Acquire) != context.0 as u64 + 1 {
         return None;
     }
     let words: Vec<u64> = bits.iter().map(|bit| bit.load(Ordering::Relaxed)).collect();

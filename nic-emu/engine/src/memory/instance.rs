@@ -7,7 +7,7 @@
 
 use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::sync::AtomicU32;
-use crate::memory::{Word, Word64};
+use crate::memory::{Context, LocalRank, RequestId, Word, Word64};
 
 /// State of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Instance {
     /// An [`InstanceState`].
     pub state: Word,
     /// Context of the communicator.
-    pub context: Word,
+    pub context: Word<Context>,
     /// Which collective of the communicator.
     pub sequence: Word,
     /// A `CollectiveKind`.
@@ -68,8 +68,8 @@ pub struct Instance {
     /// ([`crate::memory::departure`]), or, where members are on several nodes, of those that all local
     /// members have reached.
     pub next_stacked: AtomicU32,
-    /// The rank, by local index, whose arrival began it.
-    pub begun_by: Word,
+    /// The rank whose arrival began it.
+    pub begun_by: Word<LocalRank>,
     /// Members that have left the communicator since this began
     /// (`threads::collective_list::Arrival::Left`).
     pub left: Word,
@@ -104,12 +104,12 @@ pub const INSTANCE_BYTES: usize = size_of::<Instance>();
 pub struct Member {
     /// 1 once it has arrived.
     pub arrived: Word,
-    /// Its local index in the job.
-    pub local_index: Word,
+    /// Its rank on the node.
+    pub local_rank: Word<LocalRank>,
     /// Its rank in the communicator.
     pub comm_rank: Word,
-    /// Its request slot, or `NO_REQUEST`.
-    pub request: Word,
+    /// Its request slot, or [`RequestId::NONE`].
+    pub request: Word<RequestId>,
     /// Bytes of its contribution.
     pub bytes: Word64,
     /// Where its contribution is: 0 in `payload`, 1 in the slab that `payload[0]` numbers.

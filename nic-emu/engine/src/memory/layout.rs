@@ -45,7 +45,7 @@ pub const TRANSFERS: usize = 1 << 14;
 pub const INSTANCES: usize = 1 << 12;
 /// Chains in which collectives under way are found, by a hash of what they are.
 pub(super) const INSTANCE_CHAINS: usize = INSTANCES;
-/// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where
+/// Windows for pipelined copies: ranks whose numbers differ by a multiple of this share one. Where
 /// there are other nodes, there are as many again, through which the ranks get what comes from there.
 pub(crate) const WINDOWS: usize = 1 << 9;
 

@@ -2,7 +2,7 @@
 
 use crate::memory::instance::{Instance, Member};
 use crate::memory::slab::SLAB_BYTES;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, NicMemory, SlabId};
 
 /// The members that an instance expects.
 #[inline]
@@ -42,7 +42,7 @@ pub fn contribution(memory: &NicMemory, member: &Member) -> Result<Contribution,
                     limit: SLAB_BYTES as u64 + 1,
                 });
             }
-            let slab = memory.slab(member.local_index.get(), member.payload[0].get() as u32)?;
+            let slab = memory.slab(member.local_rank.get(), SlabId(member.payload[0].get() as u32))?;
             Ok(Contribution::Slab(slab.as_ptr(), bytes as usize))
         }
         place => Err(Corrupt { what: "place of a contribution", value: place as u64, limit: 2 }),

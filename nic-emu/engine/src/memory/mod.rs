@@ -5,7 +5,7 @@
 //!  offset 0     Header            identity, slice state, abort record, pools        (1 page)
 //!               control           run token, slice, free entries; taken words       32 bytes, 8 a rank
 //!               doorbells         a doorbell per rank                               8 bytes each, or a line
-//!               places            node and local index of every rank of the job     8 bytes each
+//!               places            node and local rank of every rank of the job     8 bytes each
 //!               rank blocks       status, queues, rings, request slots, slabs       one per local rank
 //!               entries           queued descriptors (unexpected, posted)           64 bytes each
 //!               chain links       the same in chains of long queues                 32 bytes each
@@ -29,6 +29,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `layout`, `nic_memory` | where everything is, and checked access to it |
+//! | `numbers` | a type for each kind of number that descriptors and NIC memory name things by |
 //! | `word`, `sync`, `corrupt`, `text`, `prefetch` | words and texts, atomics, what cannot be, cache lines ahead of use |
 //! | `token`, `wait_word` | who is the NIC processor, who sleeps |
 //! | `ring`, `doorbell`, `descriptor` | what ranks ask of their NIC |
@@ -45,6 +46,7 @@
 pub mod abort_record;
 pub mod claims;
 pub mod doorbell;
+pub mod numbers;
 pub mod ring;
 pub mod sync;
 mod text;
@@ -84,7 +86,9 @@ mod with_token {
     pub mod unexpected;
     mod word;
 
-    pub use contexts::FIRST_MATCHED_CONTEXT;
+    pub use super::numbers::{CommRank, RequestId, SlabId};
+    pub use bcs_core::{LocalRank, Rank};
+    pub use contexts::{Context, FIRST_MATCHED_CONTEXT};
     pub use corrupt::Corrupt;
     pub use layout::{
         BROUGHT_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS,

@@ -2,7 +2,7 @@
 
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
 use crate::memory::breaches::Breaches;
-use crate::memory::contexts;
+use crate::memory::contexts::{self, Context};
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
@@ -14,7 +14,9 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
 use crate::memory::unexpected::{CHUNK_BYTES, PoolChunk};
-use crate::memory::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
+use crate::memory::{
+    Corrupt, ENTRIES, INSTANCES, LocalRank, REQUESTS, Rank, RequestId, SlabId, TRANSFERS, Word,
+};
 use std::ptr::NonNull;
 
 /// Where NIC memory is, and what keeps it there: its host's business.
@@ -167,7 +169,7 @@ impl NicMemory {
         unsafe { self.many(self.layout.control + size_of::<Control>(), self.layout.local_ranks as usize) }
     }
 
-    /// The doorbells of the ranks, in the order of their local indices.
+    /// The doorbells of the ranks, in their order.
     #[inline]
     pub fn doorbells(&self) -> impl ExactSizeIterator<Item = &HeadsWord> {
         let (first, stride) = (self.layout.doorbells, self.layout.doorbell_stride);
@@ -177,76 +179,87 @@ impl NicMemory {
 
     /// The doorbell of a local rank.
     #[inline]
-    pub fn doorbell(&self, local_index: u32) -> Result<&HeadsWord, Corrupt> {
-        let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+    pub fn doorbell(&self, local_rank: LocalRank) -> Result<&HeadsWord, Corrupt> {
+        let i = self.checked(local_rank)?;
         // SAFETY: as above, and the index was checked.
         Ok(unsafe { self.at(self.layout.doorbells + i * self.layout.doorbell_stride) })
     }
 
-    /// Node (high half) and local index (low half) of every rank of the job.
+    /// Node (high half) and local rank (low half) of every rank of the job.
     #[inline]
     pub fn places(&self) -> &[AtomicU64] {
         // SAFETY: the region holds one word per rank of the job.
         unsafe { self.many(self.layout.places, self.layout.job_ranks as usize) }
     }
 
-    /// The local index of a rank of the job; none when it is on another node.
+    /// Which rank of this node a rank of the job is; none when it is on another node.
     #[inline]
-    pub fn local_index(&self, job_rank: u32) -> Result<Option<u32>, Corrupt> {
-        let i = checked("rank", job_rank, self.layout.job_ranks as usize)?;
+    pub fn local_rank(&self, rank: Rank) -> Result<Option<LocalRank>, Corrupt> {
+        let i = checked("rank", rank.0, self.layout.job_ranks as usize)?;
         if self.layout.local_ranks == self.layout.job_ranks {
-            return Ok(Some(job_rank));
+            return Ok(Some(LocalRank(rank.0)));
         }
-        let place = self.places()[i].load(Ordering::Relaxed) ^ one_a_node(job_rank);
-        Ok(((place >> 32) as u32 == self.header().node.get()).then_some(place as u32))
+        let place = self.places()[i].load(Ordering::Relaxed) ^ one_a_node(rank);
+        Ok(((place >> 32) as u32 == self.header().node.get()).then_some(LocalRank(place as u32)))
     }
 
     /// The rank in the job of a local rank.
     #[inline]
-    pub fn job_rank(&self, local_index: u32) -> u32 {
+    pub fn job_rank(&self, local_rank: LocalRank) -> Rank {
         if self.layout.local_ranks == self.layout.job_ranks {
-            return local_index;
+            return Rank(local_rank.0);
         }
-        self.rank(local_index).map_or(0, |block| block.status.job_rank())
+        self.rank(local_rank).map_or(Rank(0), |block| block.status.job_rank())
+    }
+
+    /// All ranks of this node.
+    #[inline]
+    pub fn local_ranks(&self) -> impl Iterator<Item = LocalRank> + use<> {
+        (0..self.layout.local_ranks).map(LocalRank)
+    }
+
+    #[inline]
+    fn checked(&self, local_rank: LocalRank) -> Result<usize, Corrupt> {
+        checked("local rank", local_rank.0, self.layout.local_ranks as usize)
     }
 
     /// The block of a local rank.
     #[inline]
-    pub fn rank(&self, local_index: u32) -> Result<&RankBlock, Corrupt> {
-        let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+    pub fn rank(&self, local_rank: LocalRank) -> Result<&RankBlock, Corrupt> {
+        let i = self.checked(local_rank)?;
         // SAFETY: the region holds `local_ranks` blocks and the index was checked.
         Ok(unsafe { self.at(self.layout.ranks + i * size_of::<RankBlock>()) })
     }
 
     /// A request slot of a local rank.
     #[inline]
-    pub fn request(&self, local_index: u32, request: u32) -> Result<&RequestSlot, Corrupt> {
-        let i = checked("request slot", request, REQUESTS)?;
-        Ok(&self.rank(local_index)?.requests[i])
+    pub fn request(&self, local_rank: LocalRank, request: RequestId) -> Result<&RequestSlot, Corrupt> {
+        let i = checked("request slot", request.0, REQUESTS)?;
+        Ok(&self.rank(local_rank)?.requests[i])
     }
 
     /// The first byte of a slab of a local rank; it has [`SLAB_BYTES`].
     #[inline]
-    pub fn slab(&self, local_index: u32, slab: u32) -> Result<NonNull<u8>, Corrupt> {
-        let i = checked("slab", slab, SLABS)?;
-        Ok(NonNull::from(&self.rank(local_index)?.slabs[i]).cast())
+    pub fn slab(&self, local_rank: LocalRank, slab: SlabId) -> Result<NonNull<u8>, Corrupt> {
+        let i = checked("slab", slab.0, SLABS)?;
+        Ok(NonNull::from(&self.rank(local_rank)?.slabs[i]).cast())
     }
 
     /// The first byte of the slabs of a local rank that a payload of so many bytes lies in.
     #[inline]
-    pub fn run(&self, local_index: u32, first: u32, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
+    pub fn run(&self, local_rank: LocalRank, first: SlabId, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
         checked("end of a payload in its slabs", bytes.min(u32::MAX as u64) as u32, BUFFERED_BYTES + 1)?;
         let slabs = bytes.div_ceil(SLAB_BYTES as u64).max(1) as usize;
-        let first = checked("first slab of a payload", first, SLABS + 1 - slabs)?;
+        let first = checked("first slab of a payload", first.0, SLABS + 1 - slabs)?;
         // SAFETY: the slabs lie one behind the other, and those of the run were checked to be among them.
-        Ok(unsafe { NonNull::from(&self.rank(local_index)?.slabs).cast::<u8>().add(first * SLAB_BYTES) })
+        Ok(unsafe { NonNull::from(&self.rank(local_rank)?.slabs).cast::<u8>().add(first * SLAB_BYTES) })
     }
 
     /// How far the run that begins with a slab is filled.
     #[inline]
-    pub fn filled(&self, local_index: u32, first: u32) -> Result<&Filled, Corrupt> {
-        let i = checked("slab", first, SLABS)?;
-        Ok(&self.rank(local_index)?.filled[i])
+    pub fn filled(&self, local_rank: LocalRank, first: SlabId) -> Result<&Filled, Corrupt> {
+        let i = checked("slab", first.0, SLABS)?;
+        Ok(&self.rank(local_rank)?.filled[i])
     }
 
     /// A queued descriptor.
@@ -284,8 +297,8 @@ impl NicMemory {
     /// The chain that a collective under way is in: its first instance, plus one. Collectives of a
     /// communicator that follow each other are in chains of their own.
     #[inline]
-    pub(crate) fn instance_chain(&self, context: u32, sequence: u32) -> &Word {
-        let hash = context.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
+    pub(crate) fn instance_chain(&self, context: Context, sequence: u32) -> &Word {
+        let hash = context.0.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
         // SAFETY: the region holds `INSTANCE_CHAINS` words, and the number is below that.
         unsafe { self.at(self.layout.instance_chains + hash % INSTANCE_CHAINS * size_of::<Word>()) }
     }
@@ -311,16 +324,16 @@ impl NicMemory {
 
     /// The first byte of a rank's lane; it has `crate::memory::lane::LANE_BYTES`.
     #[inline]
-    pub fn lane(&self, local_index: u32) -> Result<NonNull<u8>, Corrupt> {
-        let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+    pub fn lane(&self, local_rank: LocalRank) -> Result<NonNull<u8>, Corrupt> {
+        let i = self.checked(local_rank)?;
         // SAFETY: the region holds a lane per local rank and the index was checked.
         Ok(unsafe { self.base.add(self.layout.lanes + i * crate::memory::lane::LANE_BYTES) })
     }
 
     /// An edge along which a local rank receives.
     #[inline]
-    pub fn edge(&self, local_index: u32, edge: u32) -> Result<&Edge, Corrupt> {
-        let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+    pub fn edge(&self, local_rank: LocalRank, edge: u32) -> Result<&Edge, Corrupt> {
+        let rank = self.checked(local_rank)?;
         let i = rank * EDGES + checked("edge", edge, EDGES)?;
         // SAFETY: the region holds `EDGES` edges per local rank and both indices were checked.
         Ok(unsafe { self.at(self.layout.edges + i * size_of::<Edge>()) })
@@ -328,10 +341,10 @@ impl NicMemory {
 
     /// The words of a context's group: its context plus one, then a bit per node. None on one node.
     #[inline]
-    pub fn group(&self, context: u32) -> &[AtomicU64] {
+    pub fn group(&self, context: Context) -> &[AtomicU64] {
         let stride = self.layout.group_stride;
         // SAFETY: the region holds a group of this stride for each slot.
-        unsafe { self.many(self.layout.groups + contexts::slot(context) as usize * stride, stride / 8) }
+        unsafe { self.many(self.layout.groups + context.slot() as usize * stride, stride / 8) }
     }
 
     /// The words of the slots of contexts (`crate::memory::contexts`). None on one node.
@@ -361,21 +374,21 @@ impl NicMemory {
         Ok(unsafe { self.brought(instance, offset, 8)?.cast().as_ref() })
     }
 
-    /// Node and local index of a rank of the job.
+    /// The node of a rank of the job, and which rank it is there.
     #[inline]
-    pub fn place(&self, job_rank: u32) -> Result<(u32, u32), Corrupt> {
-        let i = checked("rank", job_rank, self.layout.job_ranks as usize)?;
+    pub fn place(&self, rank: Rank) -> Result<(u32, LocalRank), Corrupt> {
+        let i = checked("rank", rank.0, self.layout.job_ranks as usize)?;
         if self.layout.local_ranks == self.layout.job_ranks {
-            return Ok((self.header().node.get(), job_rank));
+            return Ok((self.header().node.get(), LocalRank(rank.0)));
         }
-        let place = self.places()[i].load(Ordering::Relaxed) ^ one_a_node(job_rank);
-        Ok(((place >> 32) as u32, place as u32))
+        let place = self.places()[i].load(Ordering::Relaxed) ^ one_a_node(rank);
+        Ok(((place >> 32) as u32, LocalRank(place as u32)))
     }
 
-    /// Says where a rank of the job is: its node, and its local index there. When NIC memory is made.
-    pub fn set_place(&self, job_rank: u32, node: u32, local_index: u32) {
-        if let Some(place) = self.places().get(job_rank as usize) {
-            let word = ((node as u64) << 32 | local_index as u64) ^ one_a_node(job_rank);
+    /// Says where a rank of the job is: its node, and which rank it is there. When NIC memory is made.
+    pub fn set_place(&self, rank: Rank, node: u32, local_rank: LocalRank) {
+        if let Some(place) = self.places().get(rank.index()) {
+            let word = ((node as u64) << 32 | local_rank.0 as u64) ^ one_a_node(rank);
             // Untouched pages take up nothing.
             if place.load(Ordering::Relaxed) != word {
                 place.store(word, Ordering::Relaxed);
@@ -389,8 +402,8 @@ impl NicMemory {
     }
 
     /// A chunk of a local rank's pool of unexpected messages.
-    pub(crate) fn unexpected_chunk(&self, local_index: u32, chunk: u32) -> Result<&PoolChunk, Corrupt> {
-        let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+    pub(crate) fn unexpected_chunk(&self, local_rank: LocalRank, chunk: u32) -> Result<&PoolChunk, Corrupt> {
+        let rank = self.checked(local_rank)?;
         let chunks = self.layout.unexpected_chunks as usize;
         let i = rank * chunks + checked("chunk of a pool", chunk, chunks)?;
         // SAFETY: the region holds `chunks` of them for each local rank and both indices were checked.
@@ -400,11 +413,11 @@ impl NicMemory {
     /// The first of so many bytes at an offset in a local rank's pool of unexpected messages.
     pub(crate) fn unexpected_bytes(
         &self,
-        local_index: u32,
+        local_rank: LocalRank,
         offset: u64,
         bytes: u64,
     ) -> Result<NonNull<u8>, Corrupt> {
-        let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+        let rank = self.checked(local_rank)?;
         let size = self.layout.unexpected_chunks as usize * CHUNK_BYTES;
         match offset.checked_add(bytes) {
             Some(end) if end <= size as u64 => {
@@ -418,8 +431,13 @@ impl NicMemory {
 
     /// Gives the pages of a range of a local rank's pool of unexpected messages back to the system, in which
     /// nothing is any more. Where the system does not do so, they stay.
-    pub(crate) fn forget_unexpected(&self, local_index: u32, offset: u64, bytes: u64) -> Result<(), Corrupt> {
-        let first = self.unexpected_bytes(local_index, offset, bytes)?;
+    pub(crate) fn forget_unexpected(
+        &self,
+        local_rank: LocalRank,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(), Corrupt> {
+        let first = self.unexpected_bytes(local_rank, offset, bytes)?;
         let offset = first.as_ptr() as usize - self.base.as_ptr() as usize;
         // SAFETY: checked to lie inside; whole chunks begin and end with a page, and by this function's
         // contract nothing is in them.
@@ -444,6 +462,6 @@ impl NicMemory {
 
 /// The place of a rank with one rank a node, in order. Places are kept as what they differ by from it: so the
 /// table of a very large job is empty.
-fn one_a_node(job_rank: u32) -> u64 {
-    (job_rank as u64) << 32
+fn one_a_node(rank: Rank) -> u64 {
+    (rank.0 as u64) << 32
 }

@@ -4,8 +4,10 @@
 //! the NIC fills the line and publishes the state last. Small payloads and small results come in the same
 //! line, so that one transfer of a cache line brings everything.
 
-use crate::memory::descriptor::Length;
+use crate::memory::descriptor::{Length, MessageWords};
+use crate::memory::numbers::{CommRank, SlabId};
 use crate::memory::sync::{AtomicU64, Ordering};
+use bcs_core::LocalRank;
 
 /// Bytes of payload or result that fit in a slot.
 pub const SLOT_PAYLOAD_BYTES: usize = 32;
@@ -37,12 +39,12 @@ pub enum Delivery {
     ByTransfer(u32),
     /// In the slot's payload.
     InSlot([u8; SLOT_PAYLOAD_BYTES]),
-    /// In slab `slab` of the rank with local index `owner`; the reader frees it.
+    /// In slab `slab` of the rank `owner`; the reader frees it.
     InSlab {
-        /// Local index of the slab's owner.
-        owner: u32,
+        /// The slab's owner.
+        owner: LocalRank,
         /// Its number there.
-        slab: u32,
+        slab: SlabId,
     },
     /// In this block of the rank's own pool ([`crate::memory::unexpected`]); the reader gives it back.
     InPool(u64),
@@ -62,7 +64,7 @@ impl Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The sender's rank in the communicator.
-    pub source: u32,
+    pub source: CommRank,
     /// The message's tag.
     pub tag: i32,
     /// The message's length; more than the receive's capacity means that it was truncated.
@@ -136,13 +138,13 @@ impl RequestSlot {
     /// the message's bytes, and the address of the slot's copy of them. The bytes are above all limits where
     /// the message has a signature.
     #[inline]
-    pub fn inline_completion(&self) -> Option<(u32, i32, u64, *const u8)> {
+    pub fn inline_completion(&self) -> Option<(CommRank, i32, u64, *const u8)> {
         if self.state.load(Ordering::Acquire) != SlotState::Done as u64 | IN_SLOT {
             return None;
         }
         let envelope = self.envelope.load(Ordering::Relaxed);
         let bytes = self.length.load(Ordering::Relaxed);
-        Some((envelope as u32, (envelope >> 32) as i32, bytes, self.payload.as_ptr().cast()))
+        Some((CommRank(envelope as u32), (envelope >> 32) as i32, bytes, self.payload.as_ptr().cast()))
     }
 
     /// The transfer, instance or breach that a moving, released or refused slot refers to.
@@ -161,13 +163,16 @@ impl RequestSlot {
             IN_POOL => Delivery::InPool(self.reference.load(Ordering::Relaxed)),
             IN_SLAB => {
                 let reference = self.reference.load(Ordering::Relaxed);
-                Delivery::InSlab { owner: (reference >> 32) as u32, slab: reference as u32 }
+                Delivery::InSlab {
+                    owner: LocalRank((reference >> 32) as u32),
+                    slab: SlabId(reference as u32),
+                }
             }
             _ => Delivery::InPlace,
         };
         let envelope = self.envelope.load(Ordering::Relaxed);
         Completion {
-            source: envelope as u32,
+            source: CommRank(envelope as u32),
             tag: (envelope >> 32) as i32,
             length: Length::from_word(self.length.load(Ordering::Relaxed)),
             cancelled: state as u32 == SlotState::Cancelled as u32,
@@ -187,20 +192,20 @@ impl RequestSlot {
 
     /// Writes the status words, not yet the state; `length` is the word of a message's bytes and signature.
     #[inline]
-    pub(crate) fn write_status(&self, source: u32, tag: i32, length: u64) {
-        self.envelope.store(source as u64 | (tag as u32 as u64) << 32, Ordering::Relaxed);
+    pub(crate) fn write_status(&self, source: CommRank, tag: i32, length: u64) {
+        self.envelope.store(source.0 as u64 | (tag as u32 as u64) << 32, Ordering::Relaxed);
         self.length.store(length, Ordering::Relaxed);
     }
 
     /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's
     /// words: the shortest way that a message can take.
     #[inline]
-    pub fn complete_inline(&self, send: &[u64; 8]) {
-        self.envelope.store(send[1], Ordering::Relaxed);
-        self.length.store(send[2], Ordering::Relaxed);
-        self.payload[0].store(send[4], Ordering::Relaxed);
-        self.payload[1].store(send[5], Ordering::Relaxed);
-        self.payload[2].store(send[6], Ordering::Relaxed);
+    pub fn complete_inline(&self, send: MessageWords<'_>) {
+        self.envelope.store(send.status_word(), Ordering::Relaxed);
+        self.length.store(send.length().word(), Ordering::Relaxed);
+        for (to, &word) in self.payload.iter().zip(send.payload()) {
+            to.store(word, Ordering::Relaxed);
+        }
         self.state.store(SlotState::Done as u64 | IN_SLOT, Ordering::Release);
     }
 
@@ -220,7 +225,7 @@ impl RequestSlot {
                 IN_SLOT
             }
             Delivery::InSlab { owner, slab } => {
-                self.reference.store(*slab as u64 | (*owner as u64) << 32, Ordering::Relaxed);
+                self.reference.store(slab.0 as u64 | (owner.0 as u64) << 32, Ordering::Relaxed);
                 IN_SLAB
             }
             Delivery::InPool(block) => {

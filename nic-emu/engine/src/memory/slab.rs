@@ -8,6 +8,7 @@
 //! the first ones, while the sender fills the rest: `Filled` says how far it is. Its sender does not leave
 //! its call before all are in.
 
+use crate::memory::numbers::SlabId;
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a slab: the largest payload that needs only one.
@@ -30,9 +31,9 @@ pub const SLABS: usize = 256;
 const WORDS: usize = SLABS / 64;
 /// Slabs, the first ones, that serve contributions to collectives alone: messages that nobody receives cannot
 /// keep a collective waiting.
-pub const OF_COLLECTIVES: u32 = 16;
+pub const OF_COLLECTIVES: usize = 16;
 const _: () = assert!(
-    (OF_COLLECTIVES as usize).is_multiple_of(RUN_SLABS) && OF_COLLECTIVES < 64,
+    OF_COLLECTIVES.is_multiple_of(RUN_SLABS) && OF_COLLECTIVES < 64,
     "they are part of the first word of bits"
 );
 const _: () = assert!(RUN_SLABS <= 64, "a run lies in one word of bits");
@@ -45,16 +46,16 @@ pub fn slabs_of(bytes: u64) -> u32 {
 
 /// The slab that a rank probably hands out after this one: they are taken in turn, but for the first ones.
 #[inline]
-pub fn next_after(slab: u32) -> u32 {
-    match slab + 1 {
-        next if (next as usize) < SLABS => next,
-        _ => OF_COLLECTIVES,
+pub fn next_after(slab: SlabId) -> SlabId {
+    match slab.0 + 1 {
+        next if (next as usize) < SLABS => SlabId(next),
+        _ => SlabId(OF_COLLECTIVES as u32),
     }
 }
 
 /// The bits of a run in its word, if it can be one.
 #[inline]
-fn run_bits(first: u32, bytes: u64) -> Option<u64> {
+fn run_bits(SlabId(first): SlabId, bytes: u64) -> Option<u64> {
     let count = slabs_of(bytes);
     (first % 64 + count <= 64).then(|| (u64::MAX >> (64 - count)) << (first % 64))
 }
@@ -92,8 +93,8 @@ impl ReturnedSlabs {
     /// Gives back what a payload of `bytes` bytes lay in. False when the number is none of a slab or run: the
     /// caller's memory is corrupt.
     #[inline]
-    pub fn give_back(&self, first: u32, bytes: u64) -> bool {
-        match (self.0.get(first as usize / 64), run_bits(first, bytes)) {
+    pub fn give_back(&self, first: SlabId, bytes: u64) -> bool {
+        match (self.0.get(first.index() / 64), run_bits(first, bytes)) {
             (Some(word), Some(bits)) => {
                 word.fetch_or(bits, Ordering::Release);
                 true
@@ -126,7 +127,7 @@ impl SlabAllocator {
     /// The first one of free neighbours that a payload of so many bytes fits in, at most [`BUFFERED_BYTES`];
     /// none when too many are under way.
     #[inline]
-    pub fn take(&mut self, bytes: usize, returned: &ReturnedSlabs) -> Option<u32> {
+    pub fn take(&mut self, bytes: usize, returned: &ReturnedSlabs) -> Option<SlabId> {
         let start = self.next;
         let count = slabs_of(bytes as u64);
         // The rest of this word, the other words, and once more the beginning of this one.
@@ -144,7 +145,7 @@ impl SlabAllocator {
                 self.free[word] &= !((u64::MAX >> (64 - count)) << first);
                 let first = word as u32 * 64 + first;
                 self.next = (first + count) as usize % SLABS;
-                return Some(first);
+                return Some(SlabId(first));
             }
         }
         None
@@ -159,9 +160,9 @@ impl SlabAllocator {
 
     /// Whether a slab that this rank has taken was given back.
     #[inline]
-    pub fn has_back(&self, slab: u32, returned: &ReturnedSlabs) -> bool {
-        let word = slab as usize / 64 % WORDS;
-        (self.free[word] | returned.0[word].load(Ordering::Relaxed)) >> (slab % 64) & 1 != 0
+    pub fn has_back(&self, slab: SlabId, returned: &ReturnedSlabs) -> bool {
+        let word = slab.index() / 64 % WORDS;
+        (self.free[word] | returned.0[word].load(Ordering::Relaxed)) >> (slab.0 % 64) & 1 != 0
     }
 
     /// Whether [`Self::take_first`] finds one.
@@ -176,7 +177,7 @@ impl SlabAllocator {
     /// A free slab for a contribution to a collective: the first one. All members read it, each from pages
     /// that it has to have mapped and at hand, so the same few slabs serve.
     #[inline]
-    pub fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<u32> {
+    pub fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<SlabId> {
         for (word, (free, returned)) in self.free.iter_mut().zip(&returned.0).enumerate() {
             if returned.load(Ordering::Relaxed) != 0 {
                 *free |= returned.swap(0, Ordering::Acquire);
@@ -184,7 +185,7 @@ impl SlabAllocator {
             if *free != 0 {
                 let first = free.trailing_zeros();
                 *free &= *free - 1;
-                return Some(word as u32 * 64 + first);
+                return Some(SlabId(word as u32 * 64 + first));
             }
         }
         None
@@ -208,9 +209,9 @@ mod tests {
         fn no_slab_is_handed_out_twice_and_none_is_lost(steps in proptest::collection::vec((any::<Option<u16>>(), 0..=BUFFERED_BYTES), 0..2000)) {
             let returned = ReturnedSlabs(std::array::from_fn(|_| AtomicU64::new(0)));
             let mut slabs = SlabAllocator::default();
-            let mut out: Vec<(u32, usize)> = Vec::new();
+            let mut out: Vec<(SlabId, usize)> = Vec::new();
             let mut used = HashSet::new();
-            let run = |first: u32, bytes: usize| first..first + bytes.div_ceil(SLAB_BYTES).max(1) as u32;
+            let run = |SlabId(first): SlabId, bytes: usize| first..first + bytes.div_ceil(SLAB_BYTES).max(1) as u32;
             for (step, bytes) in steps {
                 let take = |slabs: &mut SlabAllocator| match bytes {
                     0..=100 => slabs.take_first(&returned),
@@ -236,10 +237,10 @@ mod tests {
                 }
             }
             while let Some(slab) = slabs.take(1, &returned) {
-                prop_assert!(slab >= OF_COLLECTIVES);
-                prop_assert!(used.insert(slab));
+                prop_assert!(slab.index() >= OF_COLLECTIVES);
+                prop_assert!(used.insert(slab.0));
             }
-            while let Some(slab) = slabs.take_first(&returned) { prop_assert!(used.insert(slab)) }
+            while let Some(slab) = slabs.take_first(&returned) { prop_assert!(used.insert(slab.0)) }
             prop_assert_eq!(used.len(), SLABS);
         }
     }
@@ -247,8 +248,8 @@ mod tests {
     #[test]
     fn numbers_that_are_none_of_a_slab_or_run_are_refused() {
         let returned = ReturnedSlabs(std::array::from_fn(|_| AtomicU64::new(0)));
-        assert!(!returned.give_back(SLABS as u32, 1));
-        assert!(returned.give_back(63, SLAB_BYTES as u64));
-        assert!(!returned.give_back(63, SLAB_BYTES as u64 + 1));
+        assert!(!returned.give_back(SlabId(SLABS as u32), 1));
+        assert!(returned.give_back(SlabId(63), SLAB_BYTES as u64));
+        assert!(!returned.give_back(SlabId(63), SLAB_BYTES as u64 + 1));
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::wait_word::WaitWord;
-use crate::memory::{Word, Word64};
+use crate::memory::{CommRank, Context, Rank, Word, Word64};
 
 /// Where a rank is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -71,9 +71,9 @@ pub struct WaitingFor {
     /// The call, as `mds::mmds::Primitive` numbers it.
     pub call: u32,
     /// Context of the communicator.
-    pub context: u32,
+    pub context: Context,
     /// The peer's rank in the communicator, `ANY_SOURCE`, or the root; `NOBODY` for calls without one.
-    pub peer: u32,
+    pub peer: CommRank,
     /// The tag, or `ANY_TAG`.
     pub tag: i32,
     /// Size of the message or of the contribution.
@@ -81,7 +81,7 @@ pub struct WaitingFor {
     /// Requests waited for; 1 for a blocking call.
     pub requests: u32,
     /// The peer's rank in the job, `NOBODY` when there is none or any.
-    pub peer_in_job: u32,
+    pub peer_in_job: Rank,
     /// True for a send: the peer is the destination.
     pub sends: bool,
     /// The room that the call lacks before it can wait for anything else.
@@ -92,19 +92,16 @@ impl WaitingFor {
     /// Something, in some call.
     pub const SOMETHING: Self = Self {
         call: u32::MAX,
-        context: u32::MAX,
-        peer: NOBODY,
+        context: Context::NONE,
+        peer: CommRank::NOBODY,
         tag: 0,
         bytes: 0,
         requests: 1,
-        peer_in_job: NOBODY,
+        peer_in_job: Rank::NOBODY,
         sends: false,
         room: Room::Enough,
     };
 }
-
-/// "No peer" in [`WaitingFor::peer`].
-pub const NOBODY: u32 = u32::MAX - 1;
 
 /// A rank's status, three cache lines.
 #[repr(C, align(64))]
@@ -113,16 +110,16 @@ pub struct RankStatus {
     activity: AtomicU32,
     pid: AtomicU32,
     call: Word,
-    context: Word,
-    peer: Word,
+    context: Word<Context>,
+    peer: Word<CommRank>,
     tag: Word,
     bytes: Word64,
     requests: Word,
-    peer_in_job: Word,
+    peer_in_job: Word<Rank>,
     sends: Word,
     /// Blocking calls so far: tells one wait from the next.
     waits: Word,
-    job_rank: Word,
+    job_rank: Word<Rank>,
     /// 1 when several of the rank's threads call MPI at the same time.
     concurrent: Word,
 
@@ -165,12 +162,12 @@ impl RankStatus {
     }
 
     /// The rank's number in the job.
-    pub fn job_rank(&self) -> u32 {
+    pub fn job_rank(&self) -> Rank {
         self.job_rank.get()
     }
 
     /// Sets the rank's number in the job, when NIC memory is made.
-    pub fn set_job_rank(&self, job_rank: u32) {
+    pub fn set_job_rank(&self, job_rank: Rank) {
         self.job_rank.set(job_rank);
     }
 

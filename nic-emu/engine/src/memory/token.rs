@@ -6,8 +6,9 @@
 //! what one holder wrote, the next one sees.
 
 use crate::memory::sync::{AtomicU64, Ordering};
+use bcs_core::LocalRank;
 
-/// Who holds the token: a rank of this node by its local index, or the program launcher's NIC thread.
+/// Who holds the token: a rank of this node, or the program launcher's NIC thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder(u64);
 
@@ -15,14 +16,14 @@ impl Holder {
     /// The program launcher's NIC thread.
     pub const NIC_THREAD: Holder = Holder(u32::MAX as u64);
 
-    /// The rank with this local index.
-    pub const fn rank(local_index: u32) -> Self {
-        Self(local_index as u64 + 1)
+    /// This rank.
+    pub const fn rank(local_rank: LocalRank) -> Self {
+        Self(local_rank.0 as u64 + 1)
     }
 
-    /// The local index of the rank that holds it; none for the NIC thread.
-    pub const fn local_index(self) -> Option<u32> {
-        if self.0 == Self::NIC_THREAD.0 { None } else { Some((self.0 - 1) as u32) }
+    /// The rank that holds it; none for the NIC thread.
+    pub const fn local_rank(self) -> Option<LocalRank> {
+        if self.0 == Self::NIC_THREAD.0 { None } else { Some(LocalRank((self.0 - 1) as u32)) }
     }
 }
 
@@ -85,13 +86,13 @@ mod tests {
     fn only_one_holds_the_token_and_only_its_holder_can_be_revoked() {
         let token = RunToken::default();
         assert!(token.looks_free() && token.holder().is_none());
-        assert!(token.try_take(Holder::rank(3)));
-        assert!(!token.try_take(Holder::rank(4)));
-        assert_eq!(token.holder().and_then(Holder::local_index), Some(3));
+        assert!(token.try_take(Holder::rank(LocalRank(3))));
+        assert!(!token.try_take(Holder::rank(LocalRank(4))));
+        assert_eq!(token.holder().and_then(Holder::local_rank), Some(LocalRank(3)));
         assert!(!token.revoke(Holder::NIC_THREAD));
-        assert!(token.revoke(Holder::rank(3)));
+        assert!(token.revoke(Holder::rank(LocalRank(3))));
         assert!(token.try_take(Holder::NIC_THREAD));
-        assert_eq!(token.holder().unwrap().local_index(), None);
+        assert_eq!(token.holder().unwrap().local_rank(), None);
         token.release();
         assert!(token.looks_free());
     }

@@ -20,7 +20,7 @@
 //! ```
 
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::memory::{Corrupt, Word, Word64};
+use crate::memory::{Corrupt, LocalRank, RequestId, Word, Word64};
 
 /// Slots of a transfer: as many chunks of it are in its sender's window at once.
 pub(crate) const WINDOW_SLOTS: usize = 16;
@@ -47,11 +47,6 @@ pub(crate) const FINISHED: u32 = 1;
 /// it.
 pub const REPORTED: u32 = 2;
 
-/// An end of a transfer that is not a rank of this node: the other one is on another node, and the NIC thread
-/// stands in for it, without a buffer and without a request. What it brings goes through a window, in the
-/// order of the message.
-pub const ELSEWHERE: u32 = u32::MAX;
-
 /// Who works on a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -70,14 +65,14 @@ pub(crate) const WORKERS: usize = 3;
 /// A matched pair, as the Buffer Receiver starts its transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pair {
-    /// Local index of the sender, or `ELSEWHERE`.
-    pub source: u32,
-    /// Local index of the receiver, or `ELSEWHERE`.
-    pub destination: u32,
+    /// The sender, or `ELSEWHERE`.
+    pub source: LocalRank,
+    /// The receiver, or `ELSEWHERE`.
+    pub destination: LocalRank,
     /// The sender's request slot.
-    pub source_request: u32,
+    pub source_request: RequestId,
     /// The receiver's request slot.
-    pub destination_request: u32,
+    pub destination_request: RequestId,
     /// Where the bytes are in the sender's memory.
     pub source_address: u64,
     /// Where they go in the receiver's.
@@ -128,14 +123,16 @@ pub struct TransferSide {
 /// A transfer in NIC memory.
 #[repr(C, align(64))]
 pub struct Transfer {
-    /// Local index of the sender, or `ELSEWHERE`.
-    pub source: Word,
-    /// Local index of the receiver, or `ELSEWHERE`.
-    pub destination: Word,
+    /// The sender. [`LocalRank::ELSEWHERE`] where it is on another node: the NIC thread stands in for it,
+    /// without a buffer and without a request. What it brings goes through a window, in the order of the
+    /// message.
+    pub source: Word<LocalRank>,
+    /// The receiver; the same.
+    pub destination: Word<LocalRank>,
     /// The sender's request slot.
-    pub source_request: Word,
+    pub source_request: Word<RequestId>,
     /// The receiver's request slot.
-    pub destination_request: Word,
+    pub destination_request: Word<RequestId>,
     /// Where the bytes are in the sender's memory.
     pub source_address: Word64,
     /// Where they go in the receiver's.
@@ -225,7 +222,7 @@ impl Transfer {
     /// Whether one end is on another node.
     #[inline]
     pub fn is_elsewhere(&self) -> bool {
-        self.source.get() == ELSEWHERE || self.destination.get() == ELSEWHERE
+        self.source.get() == LocalRank::ELSEWHERE || self.destination.get() == LocalRank::ELSEWHERE
     }
 
     /// A side's own words.
@@ -414,7 +411,7 @@ mod tests {
     fn prepared(bytes: u64, granted: u64) -> Box<Transfer> {
         // SAFETY: zeroed NIC memory is a valid, empty one: all fields are atomics or words.
         let transfer: Box<Transfer> = unsafe { Box::new(std::mem::zeroed()) };
-        let pair = Pair { destination: 1, bytes, ..Pair::default() };
+        let pair = Pair { destination: LocalRank(1), bytes, ..Pair::default() };
         transfer.prepare(&pair, None, granted);
         transfer
     }

@@ -18,9 +18,9 @@
 use crate::matching::called::{ANY_SIGNATURE, operation};
 use crate::memory::abort;
 use crate::memory::breaches::BREACHES;
-use crate::memory::contexts;
+use crate::memory::contexts::{self, Context};
 use crate::memory::departure;
-use crate::memory::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
+use crate::memory::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::groups;
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::members;
@@ -28,7 +28,7 @@ use crate::memory::pool::{NONE, Walk};
 use crate::memory::request::SlotState;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, INSTANCES, NicMemory};
+use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory, RequestId};
 use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 
@@ -37,7 +37,7 @@ use crate::threads::completer::Completer;
 /// # Errors
 /// [`Corrupt`] when the list of collectives is.
 #[cold]
-pub fn break_context(completer: &mut Completer<'_>, context: u32, report: &str) -> Result<(), Corrupt> {
+pub fn break_context(completer: &mut Completer<'_>, context: Context, report: &str) -> Result<(), Corrupt> {
     let memory = completer.memory;
     let breaches = memory.breaches();
     if breaches.find(context).is_some() {
@@ -75,7 +75,7 @@ pub fn break_context(completer: &mut Completer<'_>, context: u32, report: &str) 
 }
 
 /// Takes the collectives of a context off the stack of those that global slices are to be told of.
-fn forget_reached(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
+fn forget_reached(memory: &NicMemory, context: Context) -> Result<(), Corrupt> {
     let reached = &memory.header().pools.reached_instances;
     let mut walk = Walk::new(reached.get(), INSTANCES);
     reached.set(NONE);
@@ -109,8 +109,8 @@ fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: 
         if is_leave && member.arrived.get() == 1 {
             tell_of_one_left(memory, instance.context.get(), instance.expected.get(), is_fatal, breach)?;
         }
-        if member.arrived.get() == 1 && member.request.get() != NO_REQUEST {
-            completer.refer((member.local_index.get(), member.request.get()), breach, SlotState::Refused)?;
+        if member.arrived.get() == 1 && member.request.get() != RequestId::NONE {
+            completer.refer((member.local_rank.get(), member.request.get()), breach, SlotState::Refused)?;
         }
     }
     if instance.readers.get() == 0 {
@@ -133,21 +133,21 @@ fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: 
 #[cold]
 pub(crate) fn refuse(
     completer: &mut Completer<'_>,
-    local_index: u32,
+    local_rank: LocalRank,
     descriptor: &CollectiveDescriptor,
     breach: u32,
 ) -> Result<(), Corrupt> {
     let memory = completer.memory;
     if let Payload::Slab(slab) = descriptor.payload {
-        memory.rank(local_index)?.returned.give_back(slab, SLAB_BYTES as u64);
+        memory.rank(local_rank)?.returned.give_back(slab, SLAB_BYTES as u64);
     }
     if contexts::is_leave(descriptor.call.into()) {
         let (members, is_fatal) = (descriptor.local_size.into(), operation(descriptor) != ANY_SIGNATURE);
         tell_of_one_left(memory, descriptor.context, members, is_fatal, breach)?;
     }
     match descriptor.request {
-        NO_REQUEST => Ok(()),
-        request => completer.refer((local_index, request), breach, SlotState::Refused),
+        RequestId::NONE => Ok(()),
+        request => completer.refer((local_rank, request), breach, SlotState::Refused),
     }
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn refuse(
 #[cold]
 fn tell_of_one_left(
     memory: &NicMemory,
-    context: u32,
+    context: Context,
     members: u32,
     is_fatal: bool,
     breach: u32,

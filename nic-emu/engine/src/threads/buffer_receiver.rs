@@ -8,17 +8,20 @@
 
 use crate::matching::Envelope;
 use crate::matching::mismatch;
-use crate::matching::{Message, message_of_words};
+use crate::matching::{Message, queued_message};
 use crate::memory::descriptor::{
-    Check, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline,
-    is_receive, is_send,
+    Check, KIND, MessageWords, Payload, PointToPoint, QueuedSend, ReceiveDescriptor, ReceiveWords,
+    SendDescriptor, SendWords, is_receive, is_send,
 };
 use crate::memory::doorbell::RingKind;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
 use crate::memory::request::Delivery;
 use crate::memory::ring::{LABEL, Words};
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
+use crate::memory::{
+    Context, Corrupt, FIRST_MATCHED_CONTEXT, LocalRank, MESSAGE_ENTRIES, NicMemory, Rank, RankBlock,
+    RequestId,
+};
 use crate::threads::breach;
 use crate::threads::buffer_sender::Eligible;
 use crate::threads::completer::Completer;
@@ -45,10 +48,10 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// Takes a rank's eligible receives.
     #[inline]
     pub fn take_receives(&mut self, rank: &mut Eligible) -> Result<(), Corrupt> {
-        let local_index = rank.local_index;
+        let local_rank = rank.local_rank;
         self.take(rank, RingKind::Receive, |receiver, block, words| match is_receive(words) {
-            true => receiver.handle_receive(local_index, block, words),
-            false => receiver.handle_other(local_index, RingKind::Receive, words),
+            true => receiver.handle_receive(local_rank, block, ReceiveWords(words)),
+            false => receiver.handle_other(local_rank, RingKind::Receive, words),
         })
     }
 
@@ -58,10 +61,10 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if rank.count(RingKind::Send) == 0 {
             return Ok(());
         }
-        let (local_index, origin) = (rank.local_index, self.memory.job_rank(rank.local_index));
+        let (local_rank, origin) = (rank.local_rank, self.memory.job_rank(rank.local_rank));
         self.take(rank, RingKind::Send, |receiver, _, words| match is_send(words) {
-            true => receiver.handle_message((origin, local_index), words),
-            false => receiver.handle_other(local_index, RingKind::Send, words),
+            true => receiver.handle_message((origin, local_rank), SendWords(words)),
+            false => receiver.handle_other(local_rank, RingKind::Send, words),
         })
     }
 
@@ -76,7 +79,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if rank.count(kind) == 0 {
             return Ok(());
         }
-        let block = self.memory.rank(rank.local_index)?;
+        let block = self.memory.rank(rank.local_rank)?;
         let mut taken = 0;
         for cell in rank.cells(block, kind)? {
             if !handle(self, block, &cell.read())? {
@@ -91,18 +94,23 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     /// An entry that is neither a send nor a receive.
     #[cold]
-    fn handle_other(&mut self, local_index: u32, ring: RingKind, words: &Words) -> Result<bool, Corrupt> {
+    fn handle_other(
+        &mut self,
+        local_rank: LocalRank,
+        ring: RingKind,
+        words: &Words,
+    ) -> Result<bool, Corrupt> {
         match (PointToPoint::decode(words), ring) {
             (Some(PointToPoint::Cancel { request, .. }), RingKind::Receive) => {
-                self.cancel_receive(local_index, request)?;
+                self.cancel_receive(local_rank, request)?;
             }
             (Some(PointToPoint::Cancel { request, destination }), RingKind::Send) => {
-                return self.cancel_send(local_index, request, destination);
+                return self.cancel_send(local_rank, request, destination);
             }
             (Some(PointToPoint::Continue { transfer }), RingKind::Send) => self.dma.grant_more(transfer)?,
             _ => {
                 let what = if ring == RingKind::Send { "send descriptor" } else { "receive descriptor" };
-                return Err(Corrupt { what, value: words[0], limit: 0 });
+                return Err(Corrupt { what, value: words[KIND], limit: 0 });
             }
         }
         Ok(true)
@@ -113,118 +121,114 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     #[inline]
     fn handle_receive(
         &mut self,
-        local_index: u32,
+        local_rank: LocalRank,
         block: &RankBlock,
-        words: &Words,
+        receive: ReceiveWords<'_>,
     ) -> Result<bool, Corrupt> {
         let unexpected = UnexpectedMessages::of(self.memory, block);
         if !unexpected.is_empty() {
-            let envelope = Envelope::of_words(words[0], words[1]);
-            let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
-            if let Some((entry, found)) = unexpected.find_message((words[0], words[1]), takes)? {
-                let message = found.read();
-                // A queued message's destination word says who sent it.
-                let origin = message[3] as u32;
-                if !self.has_room_for(&message, origin)? {
+            let envelope = Envelope::of(receive.envelope());
+            let takes = |message| envelope.takes(&Envelope::of(message));
+            if let Some((entry, found)) = unexpected.find_message(receive.envelope(), takes)? {
+                let words = found.read();
+                let queued = QueuedSend(&words);
+                let (message, origin) = (queued.message(), queued.origin());
+                if !self.has_room_for(message, origin)? {
                     return Ok(false);
                 }
                 unexpected.remove(entry)?;
-                self.schedule(local_index, words, &message, origin)?;
+                self.schedule(local_rank, receive, message, origin)?;
                 return Ok(true);
             }
         }
-        PostedReceives::of(self.memory, block).push(words)
+        PostedReceives::of(self.memory, block).push(receive.0)
     }
 
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until
     /// its receive is posted; passes over it if the rank has claimed it. Of the sender it is told the rank in
-    /// the job, and the local index, which is `ELSEWHERE` where that is on another node.
+    /// the job, and the local rank, which is `ELSEWHERE` where that is on another node.
     #[inline]
     pub(crate) fn handle_message(
         &mut self,
-        (origin, sender): (u32, u32),
-        words: &Words,
+        (origin, sender): (Rank, LocalRank),
+        send: SendWords<'_>,
     ) -> Result<bool, Corrupt> {
-        let destination = words[3] as u32;
-        let Some(local_index) = self.memory.local_index(destination)? else {
-            return self.send_out(origin, words);
+        let Some(local_rank) = self.memory.local_rank(send.destination())? else {
+            return self.send_out(origin, send);
         };
-        let block = self.memory.rank(local_index)?;
-        if block.claims.is_passed_over(sender, words[LABEL]) {
+        let block = self.memory.rank(local_rank)?;
+        if block.claims.is_passed_over(sender, send.0[LABEL]) {
             self.matched += 1;
             return Ok(true);
         }
         let posted = PostedReceives::of(self.memory, block);
         if !posted.is_empty() {
-            let envelope = Envelope::of_words(words[0], words[1]);
-            let takes = |first, second| Envelope::of_words(first, second).takes(&envelope);
-            if let Some((at, receive)) = posted.find_receive((words[0], words[1]), takes)? {
-                if !self.has_room_for(words, origin)? {
+            let message = send.message();
+            let envelope = Envelope::of(message.envelope());
+            let takes = |receive| Envelope::of(receive).takes(&envelope);
+            if let Some((at, receive)) = posted.find_receive(message.envelope(), takes)? {
+                if !self.has_room_for(message, origin)? {
                     return Ok(false);
                 }
                 posted.remove(at)?;
-                self.schedule(local_index, &receive, words, origin)?;
+                self.schedule(local_rank, ReceiveWords(&receive), message, origin)?;
                 return Ok(true);
             }
         }
-        let mut queued = *words;
-        queued[3] = origin as u64 | words[3] & !0xffff_ffff;
-        UnexpectedMessages::of(self.memory, block).push_message(&queued)
+        UnexpectedMessages::of(self.memory, block).push_message(&send.message().queued_by(origin))
     }
 
     /// A matched pair: completes it, or schedules its transfer.
     #[inline]
     fn schedule(
         &mut self,
-        local_index: u32,
-        receive: &Words,
-        send: &Words,
-        origin: u32,
+        local_rank: LocalRank,
+        receive: ReceiveWords<'_>,
+        send: MessageWords<'_>,
+        origin: Rank,
     ) -> Result<(), Corrupt> {
         self.matched += 1;
-        if is_buffered_inline(send) {
-            return self.completer.complete_inline((local_index, (receive[3] >> 32) as u32), send);
+        if send.is_buffered_inline() {
+            return self.completer.complete_inline((local_rank, receive.request()), send);
         }
-        self.schedule_other(local_index, receive, send, origin)
+        self.schedule_other(local_rank, receive, send, origin)
     }
 
     fn schedule_other(
         &mut self,
-        local_index: u32,
-        receive: &Words,
-        words: &Words,
-        origin: u32,
+        local_rank: LocalRank,
+        receive: ReceiveWords<'_>,
+        words: MessageWords<'_>,
+        origin: Rank,
     ) -> Result<(), Corrupt> {
-        let Some(PointToPoint::Receive(receive)) = PointToPoint::decode(receive) else {
-            return Err(Corrupt { what: "posted receive", value: receive[0], limit: 0 });
-        };
-        let message = Message { origin, ..message_of_words(words)? };
+        let receive = receive.decode()?;
+        let message = Message { send: words.decode()?, origin };
         if receive.check != Check::NONE
-            && let Some(report) = mismatch::report_of_message(self.memory, local_index, &receive, &message)
+            && let Some(report) = mismatch::report_of_message(self.memory, local_rank, &receive, &message)
         {
             // Both ends complete as they would, with what there is room for, and find that their communicator
             // is broken.
             breach::break_context(self.completer, receive.context, &report)?;
         }
-        let sender = self.memory.local_index(origin)?;
+        let sender = self.memory.local_rank(origin)?;
         let send = &message.send;
         let status = (send.source, send.tag, send.length().word());
         let delivery = match (send.payload, sender) {
             (Payload::Inline(bytes), _) => Delivery::in_slot(&bytes),
             (Payload::Pooled(block), _) => Delivery::InPool(block),
-            (_, None) => return self.leave_match(local_index, &receive, words, origin),
+            (_, None) => return self.leave_match(local_rank, &receive, words, origin),
             (Payload::Slab(slab), Some(owner)) => Delivery::InSlab { owner, slab },
             (Payload::Memory(_), _) if send.bytes == 0 || receive.capacity == 0 => Delivery::InPlace,
             (Payload::Memory(address), Some(source)) => {
-                self.memory.request(local_index, receive.request)?.write_status(status.0, status.1, status.2);
-                return self.dma.schedule(source, local_index, &receive, &message, address, self.completer);
+                self.memory.request(local_rank, receive.request)?.write_status(status.0, status.1, status.2);
+                return self.dma.schedule(source, local_rank, &receive, &message, address, self.completer);
             }
         };
-        self.completer.complete((local_index, receive.request), status, &delivery)?;
+        self.completer.complete((local_rank, receive.request), status, &delivery)?;
         match (send.request, sender) {
-            (NO_REQUEST, _) => Ok(()),
+            (RequestId::NONE, _) => Ok(()),
             (request, Some(sender)) => self.completer.complete((sender, request), status, &Delivery::InPlace),
-            (_, None) => self.leave_match(local_index, &receive, words, origin),
+            (_, None) => self.leave_match(local_rank, &receive, words, origin),
         }
     }
 
@@ -233,16 +237,13 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     #[cold]
     fn leave_match(
         &mut self,
-        local_index: u32,
+        local_rank: LocalRank,
         receive: &ReceiveDescriptor,
-        message: &Words,
-        origin: u32,
+        message: MessageWords<'_>,
+        origin: Rank,
     ) -> Result<(), Corrupt> {
         // With the number that it may have: see `global::point_to_point`.
-        let mut queued = *message;
-        queued[3] = origin as u64 | queued[3] & !0xffff_ffff;
-        let mut words = receive.encode();
-        words[3] |= local_index as u64;
+        let (queued, words) = (message.queued_by(origin), receive.encode_of(local_rank));
         let matches = &self.memory.header().remote.matches;
         // `has_room_for` has seen to it that there is room.
         if matches.push(self.memory, &queued)? && matches.push(self.memory, &words)? {
@@ -252,16 +253,21 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         Err(Corrupt { what: "queue entries in use", value: entries, limit: entries })
     }
 
-    fn cancel_receive(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
-        let posted = PostedReceives::of(self.memory, self.memory.rank(local_index)?);
+    fn cancel_receive(&mut self, local_rank: LocalRank, request: RequestId) -> Result<(), Corrupt> {
+        let posted = PostedReceives::of(self.memory, self.memory.rank(local_rank)?);
         let Some(at) = posted.find_request(request)? else { return Ok(()) };
         posted.remove(at)?;
-        self.completer.complete_cancelled((local_index, request))
+        self.completer.complete_cancelled((local_rank, request))
     }
 
     /// Takes back a send, or asks the destination's node to do so.
-    fn cancel_send(&mut self, sender: u32, request: u32, destination: u32) -> Result<bool, Corrupt> {
-        let send = if self.memory.local_index(destination)?.is_some() {
+    fn cancel_send(
+        &mut self,
+        sender: LocalRank,
+        request: RequestId,
+        destination: Rank,
+    ) -> Result<bool, Corrupt> {
+        let send = if self.memory.local_rank(destination)?.is_some() {
             self.take_back(self.memory.job_rank(sender), request, destination)?
         } else {
             let outbound = &self.memory.rank(sender)?.outbound;
@@ -272,7 +278,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             outbound.remove(self.memory, entry)?;
             let count = &self.memory.header().remote.outbound;
             count.set(count.get().wrapping_sub(1));
-            Some(message_of_words(&found)?.send)
+            Some(SendWords(&found).message().decode()?)
         };
         if let Some(send) = send {
             if let Payload::Slab(slab) = send.payload {
@@ -285,15 +291,15 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     /// A message for a rank of another node: it waits for a global slice, in the order of posting.
     #[cold]
-    fn send_out(&mut self, origin: u32, words: &Words) -> Result<bool, Corrupt> {
-        let Some(sender) = self.memory.local_index(origin)? else {
+    fn send_out(&mut self, origin: Rank, send: SendWords<'_>) -> Result<bool, Corrupt> {
+        let Some(sender) = self.memory.local_rank(origin)? else {
             let what = "destination of a message from another node";
-            return Err(Corrupt { what, value: words[3] & 0xffff_ffff, limit: 0 });
+            return Err(Corrupt { what, value: send.destination().0.into(), limit: 0 });
         };
-        self.push_outbound(sender, words)
+        self.push_outbound(sender, send.0)
     }
 
-    fn push_outbound(&mut self, sender: u32, words: &Words) -> Result<bool, Corrupt> {
+    fn push_outbound(&mut self, sender: LocalRank, words: &Words) -> Result<bool, Corrupt> {
         let has_room = self.memory.rank(sender)?.outbound.push(self.memory, words)?;
         let outbound = &self.memory.header().remote.outbound;
         outbound.set(outbound.get() + u32::from(has_room));
@@ -301,8 +307,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     #[inline]
-    fn has_room_for(&mut self, message: &Words, origin: u32) -> Result<bool, Corrupt> {
-        if self.memory.local_index(origin)?.is_none() {
+    fn has_room_for(&mut self, message: MessageWords<'_>, origin: Rank) -> Result<bool, Corrupt> {
+        if self.memory.local_rank(origin)?.is_none() {
             return Ok(self.memory.control().entries.used() as usize + 2 <= MESSAGE_ENTRIES);
         }
         self.dma.has_room_for(message)
@@ -311,16 +317,16 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// Takes back a message, if it still waits here.
     pub(crate) fn take_back(
         &mut self,
-        origin: u32,
-        request: u32,
-        destination: u32,
+        origin: Rank,
+        request: RequestId,
+        destination: Rank,
     ) -> Result<Option<SendDescriptor>, Corrupt> {
-        let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
+        let Some(at) = self.memory.local_rank(destination)? else { return Ok(None) };
         let unexpected = UnexpectedMessages::of(self.memory, self.memory.rank(at)?);
         let is_it = |words: &Words| is_unmatched(words, origin, request);
         let Some((entry, found)) = unexpected.find_words(is_it)? else { return Ok(None) };
         unexpected.remove(entry)?;
-        let send = message_of_words(&found)?.send;
+        let send = QueuedSend(&found).message().decode()?;
         if let Payload::Pooled(block) = send.payload {
             UnexpectedPool::of(self.memory, at)?.free(block)?;
         }
@@ -329,9 +335,10 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 }
 
 /// Whether this is the message of that send, and no matched probe has taken it: then it cannot be taken back.
-fn is_unmatched(words: &Words, origin: u32, request: u32) -> bool {
-    words[3] == origin as u64 | (request as u64) << 32
-        && Envelope::of_words(words[0], words[1]).context < FIRST_MATCHED_CONTEXT
+fn is_unmatched(words: &Words, origin: Rank, request: RequestId) -> bool {
+    let (queued, message) = (QueuedSend(words), QueuedSend(words).message());
+    (queued.origin(), message.request()) == (origin, request)
+        && message.envelope().context() < FIRST_MATCHED_CONTEXT
 }
 
 /// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees.
@@ -341,14 +348,14 @@ fn is_unmatched(words: &Words, origin: u32, request: u32) -> bool {
 #[inline]
 pub fn probe(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     envelope: &Envelope,
-    matched: Option<u32>,
+    matched: Option<Context>,
 ) -> Result<Option<Message>, Corrupt> {
-    let unexpected = UnexpectedMessages::of(memory, memory.rank(local_index)?);
-    let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+    let unexpected = UnexpectedMessages::of(memory, memory.rank(local_rank)?);
+    let takes = |message| envelope.takes(&Envelope::of(message));
     let Some((entry, cell)) = unexpected.find_message(envelope.words(), takes)? else { return Ok(None) };
-    let message = message_of_words(&cell.read())?;
+    let message = queued_message(&cell.read())?;
     if let Some(context) = matched {
         unexpected.set_context(entry, context)?;
     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::prefetch;
 use crate::memory::ring::Cell;
-use crate::memory::{Corrupt, NicMemory, RankBlock};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RankBlock};
 use crate::policy::RANKS_A_SLICE;
 
 /// Ranks of a node whose next cells a rank that waits fetches ahead, at most.
@@ -18,8 +18,8 @@ const RANKS_AHEAD: usize = 4;
 /// One rank's eligible descriptors: those between `taken` and `heads`.
 #[derive(Clone, Copy, Debug)]
 pub struct Eligible {
-    /// The rank's local index.
-    pub local_index: u32,
+    /// The rank.
+    pub local_rank: LocalRank,
     /// What was taken before this slice, and has been in it so far.
     pub taken: Heads,
     /// What was posted before this slice.
@@ -51,8 +51,8 @@ impl Eligible {
 
 /// Fetches the cells of a rank's next receive and send, where they are wanted.
 #[inline(always)]
-fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, is_wanted: impl Fn(RingKind) -> bool) {
-    let Ok(block) = memory.rank(local_index) else { return };
+fn fetch(memory: &NicMemory, local_rank: LocalRank, taken: Heads, is_wanted: impl Fn(RingKind) -> bool) {
+    let Ok(block) = memory.rank(local_rank) else { return };
     let fetch = |kind| {
         if is_wanted(kind) {
             prefetch::to_read(block.ring(kind).cell(taken.get(kind)));
@@ -89,8 +89,8 @@ impl BufferSender {
     /// A slice has taken nothing of what it found.
     pub fn stall(memory: &NicMemory, exchange: &Exchange) {
         // As the doorbells were when the slice began: what was posted since is news.
-        let heads = memory.taken().iter().enumerate().map(|(rank, taken)| {
-            let found = exchange.iter().find(|eligible| eligible.local_index as usize == rank);
+        let heads = memory.local_ranks().zip(memory.taken()).map(|(rank, taken)| {
+            let found = exchange.iter().find(|eligible| eligible.local_rank == rank);
             found.map_or_else(|| taken.peek(), |eligible| eligible.heads)
         });
         memory.header().slice.stalled.set(Self::posted(heads));
@@ -105,13 +105,13 @@ impl BufferSender {
     /// with, so that with very many ranks none is always last.
     #[inline]
     pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
-        let all = || (0..).zip(memory.doorbells().zip(memory.taken()));
-        let mut take = |local_index: u32, doorbell: &HeadsWord, taken: &HeadsWord| {
+        let all = || memory.local_ranks().zip(memory.doorbells().zip(memory.taken()));
+        let mut take = |local_rank: LocalRank, doorbell: &HeadsWord, taken: &HeadsWord| {
             let (heads, taken) = (doorbell.read(), taken.peek());
             if heads != taken {
                 // The cells that the slice is about to read: those of several rings come in the time of one.
-                fetch(memory, local_index, taken, |kind| heads.ahead_of(taken, kind) != 0);
-                exchange.push(Eligible { local_index, taken, heads });
+                fetch(memory, local_rank, taken, |kind| heads.ahead_of(taken, kind) != 0);
+                exchange.push(Eligible { local_rank, taken, heads });
             }
             exchange.len()
         };
@@ -134,12 +134,12 @@ impl BufferSender {
     /// Fetches the cells that other ranks will post in next, while there is nothing to do: a doorbell and its
     /// cell then come in the time of one. Only of few ranks, since that is done at every look.
     #[inline]
-    pub fn fetch_next(memory: &NicMemory, own: u32) {
+    pub fn fetch_next(memory: &NicMemory, own: LocalRank) {
         let all = memory.taken();
         if all.len() > RANKS_AHEAD {
             return;
         }
-        for (rank, taken) in (0..).zip(all).filter(|(rank, _)| *rank != own) {
+        for (rank, taken) in memory.local_ranks().zip(all).filter(|(rank, _)| *rank != own) {
             fetch(memory, rank, taken.peek(), |_| true);
         }
     }
@@ -154,7 +154,7 @@ mod tests {
     fn whatever_is_posted_ends_a_stall() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 2).unwrap();
         let post = |rank: u32| {
-            let doorbell = memory.doorbell(rank).unwrap();
+            let doorbell = memory.doorbell(LocalRank(rank)).unwrap();
             doorbell.publish(doorbell.read().advanced(RingKind::Collective));
         };
         let exchanged = || {

@@ -14,12 +14,12 @@ use smallvec::SmallVec;
 
 use crate::matching::called::operation;
 use crate::memory::descriptor::{
-    CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, is_of_same_collective,
+    CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Payload, is_of_same_collective,
 };
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::memory::ring::{Cell, Words};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use crate::threads::buffer_sender::{Eligible, Exchange};
 use crate::threads::completer::Completer;
 use crate::threads::reduce_helper::Reduction;
@@ -33,14 +33,18 @@ const COLLECTIVES: usize = 8;
 /// A member, as its descriptor said.
 #[derive(Clone, Copy)]
 struct PresentMember {
-    local_index: u32,
-    request: u32,
+    local_rank: LocalRank,
+    request: RequestId,
     payload: [u8; INLINE_BYTES],
     here: bool,
 }
 
-const ABSENT: PresentMember =
-    PresentMember { local_index: 0, request: NO_REQUEST, payload: [0; INLINE_BYTES], here: false };
+const ABSENT: PresentMember = PresentMember {
+    local_rank: LocalRank(0),
+    request: RequestId::NONE,
+    payload: [0; INLINE_BYTES],
+    here: false,
+};
 
 /// A collective with all its members.
 struct Complete {
@@ -66,7 +70,7 @@ pub(crate) struct AtOnce {
 fn oldest<'m>(memory: &'m NicMemory, rank: &Eligible) -> Result<Option<&'m Cell>, Corrupt> {
     match rank.count(RingKind::Collective) {
         0 => Ok(None),
-        _ => Ok(rank.cells(memory.rank(rank.local_index)?, RingKind::Collective)?.next()),
+        _ => Ok(rank.cells(memory.rank(rank.local_rank)?, RingKind::Collective)?.next()),
     }
 }
 
@@ -117,7 +121,7 @@ impl AtOnce {
             return Ok(None);
         };
         for member in &self.members[first..] {
-            if let Some(rank) = exchange.iter_mut().find(|rank| rank.local_index == member.local_index) {
+            if let Some(rank) = exchange.iter_mut().find(|rank| rank.local_rank == member.local_rank) {
                 rank.taken = rank.taken.advanced(RingKind::Collective);
             }
         }
@@ -154,24 +158,24 @@ impl AtOnce {
             }
             let Some(descriptor) = CollectiveDescriptor::decode(&own) else { return Ok(None) };
             let (Payload::Inline(payload), Some(member)) =
-                (descriptor.payload, members.get_mut(descriptor.local_index as usize))
+                (descriptor.payload, members.get_mut(descriptor.position as usize))
             else {
                 return Ok(None);
             };
             if member.here {
                 return Ok(None);
             }
-            if descriptor.request != NO_REQUEST {
-                memory.request(rank.local_index, descriptor.request)?.prefetch();
+            if descriptor.request != RequestId::NONE {
+                memory.request(rank.local_rank, descriptor.request)?.prefetch();
             }
             *member = PresentMember {
-                local_index: rank.local_index,
+                local_rank: rank.local_rank,
                 request: descriptor.request,
                 payload,
                 here: true,
             };
             if descriptor.comm_rank == descriptor.root {
-                root = descriptor.local_index as usize;
+                root = descriptor.position as usize;
             }
             missing -= 1;
             if missing == 0 {
@@ -238,8 +242,8 @@ fn complete_all(
     members: &[PresentMember],
     result: &Delivery,
 ) -> Result<(), Corrupt> {
-    for member in members.iter().filter(|member| member.request != NO_REQUEST) {
-        completer.complete_collective((member.local_index, member.request), result)?;
+    for member in members.iter().filter(|member| member.request != RequestId::NONE) {
+        completer.complete_collective((member.local_rank, member.request), result)?;
     }
     Ok(())
 }

@@ -5,12 +5,12 @@
 //! broadcast releases each member as soon as it and the root are there; nobody waits for members that it has
 //! nothing to get from.
 
-use crate::memory::Corrupt;
 use crate::memory::departure;
-use crate::memory::descriptor::{CollectiveKind, NO_REQUEST};
+use crate::memory::descriptor::CollectiveKind;
 use crate::memory::instance::{Instance, InstanceState, Member};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::{Delivery, SlotState};
+use crate::memory::{Corrupt, RequestId};
 use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 
@@ -57,7 +57,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// Lets all members read all contributions; those without a request do not.
     pub fn release_all(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
         let members = members(self.completer.memory, index, instance)?;
-        let mut readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
+        let mut readers = members.iter().filter(|member| member.request.get() != RequestId::NONE);
         let count = readers.clone().count() as u32;
         instance.readers.set(count);
         instance.state.set(InstanceState::Released as u32);
@@ -89,7 +89,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             member.arrived.set(2);
             let has_to_read = !std::ptr::eq(member, from);
             match &inline {
-                None if member.request.get() == NO_REQUEST || !has_to_read => {
+                None if member.request.get() == RequestId::NONE || !has_to_read => {
                     is_over = departure::is_last(instance);
                     self.complete(member, &Delivery::InPlace)?;
                 }
@@ -111,7 +111,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// Has a member read from the instance.
     #[inline]
     pub(crate) fn refer(&mut self, member: &Member, index: u32) -> Result<(), Corrupt> {
-        let (rank, request) = (member.local_index.get(), member.request.get());
+        let (rank, request) = (member.local_rank.get(), member.request.get());
         self.completer.refer((rank, request), index, SlotState::Released)
     }
 
@@ -124,8 +124,8 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     #[inline]
     pub(crate) fn complete(&mut self, member: &Member, delivery: &Delivery) -> Result<(), Corrupt> {
         match member.request.get() {
-            NO_REQUEST => Ok(()),
-            request => self.completer.complete_collective((member.local_index.get(), request), delivery),
+            RequestId::NONE => Ok(()),
+            request => self.completer.complete_collective((member.local_rank.get(), request), delivery),
         }
     }
 }

@@ -9,14 +9,14 @@
 //! differs.
 
 use crate::matching::called::{Called, operation};
-use crate::memory::contexts::is_leave;
+use crate::memory::contexts::{Context, is_leave};
 use crate::memory::departure::give_back_slabs;
 use crate::memory::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::root;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, INSTANCES, NicMemory};
+use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory};
 
 /// What an arrival did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub const COMMON_INSTANCES: usize = INSTANCES / 2;
 #[inline]
 pub fn arrive(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     descriptor: &CollectiveDescriptor,
 ) -> Result<Arrival, Corrupt> {
     if let Some(breach) = memory.breaches().find(descriptor.context) {
@@ -52,14 +52,14 @@ pub fn arrive(
         note_left(memory, descriptor.context)?;
         return Ok(Arrival::Left);
     }
-    let Some(index) = find_or_make(memory, local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
+    let Some(index) = find_or_make(memory, local_rank, descriptor)? else { return Ok(Arrival::NoRoom) };
     let instance = memory.instance(index)?;
     let members = memory.members(index)?;
     let begun = Called::of(instance);
     let called = begun
         .joined(Called::by(descriptor))
         .filter(|_| instance.expected.get() == descriptor.local_size as u32);
-    let (value, limit) = (descriptor.local_index as u64, members.len() as u64);
+    let (value, limit) = (descriptor.position as u64, members.len() as u64);
     let member =
         members.get(value as usize).ok_or(Corrupt { what: "member of a collective", value, limit })?;
     let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
@@ -77,7 +77,7 @@ pub fn arrive(
         instance.root.set(called.root);
         instance.bytes.set(called.bytes);
     }
-    member.local_index.set(local_index);
+    member.local_rank.set(local_rank);
     member.comm_rank.set(descriptor.comm_rank);
     member.request.set(descriptor.request);
     member.bytes.set(descriptor.bytes);
@@ -88,7 +88,7 @@ pub fn arrive(
         }
         Payload::Slab(slab) => {
             member.place.set(1);
-            member.payload[0].set(slab as u64);
+            member.payload[0].set(slab.0.into());
         }
         Payload::Memory(at) | Payload::Pooled(at) => {
             return Err(Corrupt { what: "place of a contribution", value: at, limit: 0 });
@@ -96,7 +96,7 @@ pub fn arrive(
     }
     member.arrived.set(1);
     if is_root {
-        instance.root_member.set(descriptor.local_index as u32 + 1);
+        instance.root_member.set(descriptor.position as u32 + 1);
     }
     instance.arrived.set(arrived);
     if has_all {
@@ -117,7 +117,7 @@ pub fn arrive(
 #[inline]
 fn find_or_make(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     descriptor: &CollectiveDescriptor,
 ) -> Result<Option<u32>, Corrupt> {
     free_departed(memory)?;
@@ -131,7 +131,7 @@ fn find_or_make(
             return Ok(Some(index));
         }
     }
-    let begun = &memory.rank(local_index)?.begun;
+    let begun = &memory.rank(local_rank)?.begun;
     let share = ((INSTANCES - COMMON_INSTANCES) as u32 / memory.layout().local_ranks).max(1);
     if header.pools.instances.used() as usize >= COMMON_INSTANCES && begun.get() >= share {
         return Ok(None);
@@ -155,7 +155,7 @@ fn find_or_make(
     instance.root_member.set(0);
     instance.result_member.set(0);
     instance.readers.set(0);
-    instance.begun_by.set(local_index);
+    instance.begun_by.set(local_rank);
     instance.left.set(0);
     instance.departed.store(0, Ordering::Relaxed);
     for member in memory.members(index)?.iter().take(descriptor.local_size as usize) {
@@ -174,7 +174,7 @@ fn find_or_make(
 
 /// A member leaves a communicator before the others: should one of its collectives that others have
 /// still to reach break it, the breach is to know.
-fn note_left(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
+fn note_left(memory: &NicMemory, context: Context) -> Result<(), Corrupt> {
     if memory.control().gathering.get() == 0 {
         return Ok(());
     }
@@ -250,8 +250,8 @@ mod tests {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         for (sequence, payload) in (0..).zip([Payload::Memory(0x1000), Payload::Pooled(0x1000)]) {
             let descriptor =
-                CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(3, 0, 2, sequence) };
-            let told = arrive(&memory, 0, &descriptor).expect_err("no such place").to_string();
+                CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(Context(3), 0, 2, sequence) };
+            let told = arrive(&memory, LocalRank(0), &descriptor).expect_err("no such place").to_string();
             assert!(told.contains("place of a contribution 4096"), "{told}");
         }
         let member = &memory.members(0).unwrap()[0];
@@ -263,10 +263,11 @@ mod tests {
     fn a_collective_is_found_among_few_others_however_far_a_member_is_ahead() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         let under_way = COMMON_INSTANCES as u32 / 4;
-        let contexts = [3, 17, 19, 4000];
+        let contexts = [3, 17, 19, 4000].map(Context);
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
             assert!(matches!(
-                arrive(&memory, 0, &CollectiveDescriptor::of_two(context, 0, 2, sequence)).unwrap(),
+                arrive(&memory, LocalRank(0), &CollectiveDescriptor::of_two(context, 0, 2, sequence))
+                    .unwrap(),
                 Arrival::At(_)
             ));
         }

@@ -4,11 +4,12 @@
 //! the start of the next slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep
 //! are remembered, so that the driver wakes them after it gave the token back.
 
+use crate::memory::descriptor::MessageWords;
 use smallvec::SmallVec;
 
 use crate::memory::queue::{self, LINKS};
 use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::memory::{CommRank, Corrupt, ENTRIES, LocalRank, NicMemory, RequestId};
 use crate::policy::Pacing;
 
 /// Ranks that are remembered; with more, anybody may be meant.
@@ -17,16 +18,16 @@ const TOUCHED: usize = 16;
 /// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
 #[derive(Default)]
 pub struct Touched {
-    ranks: SmallVec<[u32; TOUCHED]>,
+    ranks: SmallVec<[LocalRank; TOUCHED]>,
     more: bool,
 }
 
 impl Touched {
     #[inline]
-    fn add(&mut self, local_index: u32) {
+    fn add(&mut self, local_rank: LocalRank) {
         match self.ranks.len() {
             TOUCHED => self.more = true,
-            _ => self.ranks.push(local_index),
+            _ => self.ranks.push(local_rank),
         }
     }
 
@@ -38,16 +39,16 @@ impl Touched {
 
     /// The ranks, perhaps with repetitions; none when there were too many to remember: then anybody may be
     /// meant.
-    pub fn ranks(&self) -> Option<&[u32]> {
+    pub fn ranks(&self) -> Option<&[LocalRank]> {
         (!self.more).then_some(&self.ranks)
     }
 }
 
-/// A request: its rank's local index, and its slot.
-pub type RankRequest = (u32, u32);
+/// A request: its rank, and its slot.
+pub type RankRequest = (LocalRank, RequestId);
 
 /// What a receive is told of its message: source, tag, and the word of the length.
-pub type Status = (u32, i32, u64);
+pub type Status = (CommRank, i32, u64);
 
 /// Publishes completions for the processor.
 pub struct Completer<'m> {
@@ -65,25 +66,25 @@ impl<'m> Completer<'m> {
     }
 
     #[inline]
-    fn slot(&self, (local_index, request): RankRequest) -> Result<&'m RequestSlot, Corrupt> {
-        self.memory.request(local_index, request)
+    fn slot(&self, (local_rank, request): RankRequest) -> Result<&'m RequestSlot, Corrupt> {
+        self.memory.request(local_rank, request)
     }
 
     /// A transfer has completed a request of this rank.
-    pub(crate) fn touch(&mut self, local_index: u32) {
-        self.touched.add(local_index);
+    pub(crate) fn touch(&mut self, local_rank: LocalRank) {
+        self.touched.add(local_rank);
     }
 
     /// Completes the receive of a message that came in its descriptor, whose words these are.
     #[inline]
-    pub(crate) fn complete_inline(&mut self, to: RankRequest, send: &[u64; 8]) -> Result<(), Corrupt> {
+    pub(crate) fn complete_inline(&mut self, to: RankRequest, send: MessageWords<'_>) -> Result<(), Corrupt> {
         if self.pacing.holds_completions() {
-            let payload = [send[4], send[5], send[6], 0];
             let mut bytes = [0; SLOT_PAYLOAD_BYTES];
-            for (chunk, word) in bytes.chunks_exact_mut(8).zip(payload) {
+            for (chunk, word) in bytes.chunks_exact_mut(8).zip(send.payload()) {
                 chunk.copy_from_slice(&word.to_ne_bytes());
             }
-            let status = (send[1] as u32, (send[1] >> 32) as i32, send[2]);
+            let (envelope, length) = (send.envelope(), send.length().word());
+            let status = (envelope.source(), envelope.tag(), length);
             return self.complete(to, status, &Delivery::InSlot(bytes));
         }
         self.slot(to)?.complete_inline(send);
@@ -109,7 +110,7 @@ impl<'m> Completer<'m> {
 
     /// Completes a request that was taken back.
     pub fn complete_cancelled(&mut self, to: RankRequest) -> Result<(), Corrupt> {
-        self.slot(to)?.write_status(0, 0, 0);
+        self.slot(to)?.write_status(CommRank(0), 0, 0);
         self.publish(to, SlotState::Cancelled, DeliveryKind::NONE)
     }
 
@@ -149,7 +150,7 @@ impl<'m> Completer<'m> {
 
     #[cold]
     fn hold_back(&mut self, to: RankRequest, state: SlotState, kind: DeliveryKind) -> Result<(), Corrupt> {
-        let note = [to.0 as u64 | (to.1 as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
+        let note = [to.0.0 as u64 | (to.1.0 as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
         if !self.memory.header().slice.held.push_within(self.memory, &note, ENTRIES)? {
             // Nothing to note it in: resuming a slice early is better than never.
             return self.publish_now(to, state, kind);
@@ -169,7 +170,7 @@ impl<'m> Completer<'m> {
                 s if s == SlotState::Cancelled as u64 => SlotState::Cancelled,
                 _ => SlotState::Done,
             };
-            let to = (words[0] as u32, (words[0] >> 32) as u32);
+            let to = (LocalRank(words[0] as u32), RequestId((words[0] >> 32) as u32));
             self.publish_now(to, state, DeliveryKind::from_word(words[2]))?;
             queue::give_back(self.memory, entry)?;
             published += 1;

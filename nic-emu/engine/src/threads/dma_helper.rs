@@ -6,13 +6,12 @@
 //! transfer is on the active list from its match until the DH finds it finished and reaps it.
 
 use crate::matching::Message;
-use crate::memory::descriptor::{NO_REQUEST, ReceiveDescriptor, is_in_memory};
+use crate::memory::descriptor::{MessageWords, ReceiveDescriptor};
 use crate::memory::pool::NONE;
 use crate::memory::request::{Delivery, SlotState};
-use crate::memory::ring::Words;
 use crate::memory::sync::Ordering;
-use crate::memory::transfer::{ELSEWHERE, FINISHED, MOVING, Pair, REPORTED, Transfer};
-use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
+use crate::memory::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId, TRANSFERS, WINDOWS};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, RankRequest};
 
@@ -36,8 +35,8 @@ impl<'m> DmaHelper<'m> {
 
     /// True when a message that needs a transfer can have one.
     #[inline]
-    pub(crate) fn has_room_for(&mut self, send: &Words) -> Result<bool, Corrupt> {
-        if !is_in_memory(send) {
+    pub(crate) fn has_room_for(&mut self, send: MessageWords<'_>) -> Result<bool, Corrupt> {
+        if !send.is_in_memory() {
             return Ok(true);
         }
         let pools = &self.memory.header().pools;
@@ -50,8 +49,8 @@ impl<'m> DmaHelper<'m> {
     /// Message scheduling microphase: makes a transfer of a matched pair and grants its first bytes.
     pub fn schedule(
         &mut self,
-        source: u32,
-        destination: u32,
+        source: LocalRank,
+        destination: LocalRank,
         receive: &ReceiveDescriptor,
         message: &Message,
         address: u64,
@@ -94,13 +93,13 @@ impl<'m> DmaHelper<'m> {
         // Both ends before either may begin: an end can move all bytes by itself, and complete both requests,
         // at any moment.
         for (rank, request) in ends(transfer) {
-            if request != NO_REQUEST {
+            if request != RequestId::NONE {
                 completer.refer((rank, request), index, SlotState::Moving)?;
             }
         }
         transfer.begin();
         for (rank, _) in ends(transfer) {
-            if rank != ELSEWHERE {
+            if rank != LocalRank::ELSEWHERE {
                 self.memory.rank(rank)?.status.tell_started(index);
             }
         }
@@ -157,7 +156,7 @@ impl<'m> DmaHelper<'m> {
                 && let Some(completer) = report.as_deref_mut()
             {
                 for (rank, request) in ends(transfer) {
-                    if request != NO_REQUEST {
+                    if request != RequestId::NONE {
                         completer.complete_moved((rank, request), index)?;
                     }
                 }
@@ -216,13 +215,13 @@ impl<'m> DmaHelper<'m> {
 
 /// The window into which a rank puts what it sends.
 #[inline]
-pub(crate) fn window_of(sender: u32) -> u32 {
-    sender % WINDOWS as u32
+pub(crate) fn window_of(sender: LocalRank) -> u32 {
+    sender.0 % WINDOWS as u32
 }
 
 /// The window through which a rank gets what comes from other nodes.
-pub(crate) fn landing_window_of(receiver: u32) -> u32 {
-    WINDOWS as u32 + receiver % WINDOWS as u32
+pub(crate) fn landing_window_of(receiver: LocalRank) -> u32 {
+    WINDOWS as u32 + receiver.0 % WINDOWS as u32
 }
 
 /// The two ends of a transfer.
@@ -237,7 +236,7 @@ fn ends(transfer: &Transfer) -> [RankRequest; 2] {
 /// are complete at once, and the ranks to wake are answered; with fixed slices the DH reports them in the
 /// next slice.
 #[inline]
-pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrupt> {
+pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[LocalRank; 2]>, Corrupt> {
     let transfer = memory.transfer(index)?;
     if transfer.finished.compare_exchange(MOVING, FINISHED, Ordering::AcqRel, Ordering::Relaxed).is_err()
         || Pacing::of(memory).holds_completions()
@@ -246,7 +245,7 @@ pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrup
     }
     let ends = ends(transfer);
     for (rank, request) in ends {
-        if request != NO_REQUEST {
+        if request != RequestId::NONE {
             let slot = memory.request(rank, request)?;
             let kind = slot.write_delivery(&Delivery::ByTransfer(index));
             slot.publish(SlotState::Done, kind);

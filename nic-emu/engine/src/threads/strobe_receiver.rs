@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::matching::mismatch;
-use crate::memory::descriptor::CollectiveDescriptor;
+use crate::memory::descriptor::{CollectiveDescriptor, KIND};
 use crate::memory::doorbell::RingKind;
 use crate::memory::instance::InstanceState;
 use crate::memory::{Corrupt, NicMemory};
@@ -138,7 +138,7 @@ impl<'m> StrobeReceiver<'m> {
             self.forget_failed();
         }
         for rank in &self.exchange {
-            self.memory.taken()[rank.local_index as usize].publish(rank.taken);
+            self.memory.taken()[rank.local_rank.index()].publish(rank.taken);
         }
         self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;
         if self.counts == SliceCounts::default() {
@@ -167,19 +167,19 @@ impl<'m> StrobeReceiver<'m> {
 
     #[inline]
     fn take_collectives(&mut self, rank: Eligible) -> Result<u32, Corrupt> {
-        let (local_index, count) = (rank.local_index, rank.count(RingKind::Collective));
+        let (local_rank, count) = (rank.local_rank, rank.count(RingKind::Collective));
         if count == 0 {
             return Ok(0);
         }
-        for (i, cell) in (0..).zip(rank.cells(self.memory.rank(local_index)?, RingKind::Collective)?) {
+        for (i, cell) in (0..).zip(rank.cells(self.memory.rank(local_rank)?, RingKind::Collective)?) {
             let words = cell.read();
             let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
-                return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 });
+                return Err(Corrupt { what: "collective descriptor", value: words[KIND], limit: 0 });
             };
             if self.arrivals.len() == COLLECTIVES_A_SLICE {
                 return Ok(i);
             }
-            let breach = match collective_list::arrive(self.memory, local_index, &descriptor)? {
+            let breach = match collective_list::arrive(self.memory, local_rank, &descriptor)? {
                 Arrival::At(instance) => {
                     if !self.arrivals.contains(&instance) {
                         self.arrivals.push(instance);
@@ -189,7 +189,7 @@ impl<'m> StrobeReceiver<'m> {
                 Arrival::Left => continue,
                 Arrival::NoRoom => return Ok(i),
                 Arrival::Mismatch(instance) => {
-                    let report = mismatch::report(self.memory, local_index, &descriptor, instance)?;
+                    let report = mismatch::report(self.memory, local_rank, &descriptor, instance)?;
                     let context = descriptor.context;
                     breach::break_context(&mut self.completer, context, &report)?;
                     // None where there was no room to note it: then the job is over.
@@ -198,7 +198,7 @@ impl<'m> StrobeReceiver<'m> {
                 Arrival::Refused(breach) => Some(breach),
             };
             if let Some(breach) = breach {
-                breach::refuse(&mut self.completer, local_index, &descriptor, breach)?;
+                breach::refuse(&mut self.completer, local_rank, &descriptor, breach)?;
             }
         }
         Ok(count)

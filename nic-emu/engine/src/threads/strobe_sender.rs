@@ -181,7 +181,7 @@ impl StrobeSender {
 /// A slice's record for EMDS, with what it did, which ranks of this node wait in MPI, and what they have not
 /// received.
 pub(crate) fn counted(memory: &NicMemory, counts: &SliceCounts, record: LocalRecord) -> LocalRecord {
-    let ranks = (0..memory.layout().local_ranks).filter_map(|rank| memory.rank(rank).ok());
+    let ranks = memory.local_ranks().filter_map(|rank| memory.rank(rank).ok());
     let kept = Usage::of_all(memory);
     LocalRecord {
         np2pdem: counts.descriptors,

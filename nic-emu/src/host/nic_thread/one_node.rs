@@ -90,9 +90,8 @@ impl<'a> Ticker<'a> {
 
     /// True when some rank waits in MPI on a core that it need not share.
     fn some_rank_polls(&self) -> bool {
-        let ranks = self.memory.layout().local_ranks;
-        ranks <= self.memory.header().cores.get()
-            && (0..ranks)
+        self.memory.layout().local_ranks <= self.memory.header().cores.get()
+            && (self.memory.local_ranks())
                 .filter_map(|rank| self.memory.rank(rank).ok())
                 .any(|block| block.status.activity() == Activity::Polling)
     }

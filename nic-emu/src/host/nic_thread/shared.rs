@@ -67,6 +67,7 @@ mod tests {
     use crate::host::mapping::create_private;
     use crate::memory::Layout;
     use crate::memory::abort;
+    use bcs_core::LocalRank;
     use rustix::event::{EventfdFlags, eventfd};
 
     #[test]
@@ -84,7 +85,7 @@ mod tests {
         let before = of_job();
         before.report(died());
         assert!(before.finding.lock().unwrap().is_some());
-        abort::say(&memory, 1, 3, "MPI_Abort");
+        abort::say(&memory, LocalRank(1), 3, "MPI_Abort");
         let after = of_job();
         after.report(died());
         assert!(after.finding.lock().unwrap().is_none());

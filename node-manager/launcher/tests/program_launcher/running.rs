@@ -187,7 +187,7 @@ fn a_launcher_says_at_any_time_what_its_ranks_do() {
     let mut job = launch(&job(vec![nic_ranks(3, &["block"])], &[0, 1, 0]));
     job.prepare();
     let ranks = |state: &JobState| state.ranks.iter().map(|r| r.rank).collect::<Vec<_>>();
-    assert_eq!(ranks(&report(&mut job.nodes[0], 1)), [0, 2]);
+    assert_eq!(ranks(&report(&mut job.nodes[0], 1)), [0, 2].map(Rank));
     job.go();
     let peers = [vec![1, 0], vec![2]];
     for (node, peers) in job.nodes.iter_mut().zip(peers) {
@@ -196,7 +196,7 @@ fn a_launcher_says_at_any_time_what_its_ranks_do() {
             round += 1;
             let state = report(node, round);
             let waits = |r: &RankState| r.waits_for.tag == 7;
-            let seen: Vec<u32> = state.ranks.iter().map(|r| r.waits_for.peer).collect();
+            let seen: Vec<u32> = state.ranks.iter().map(|r| r.waits_for.peer.0).collect();
             state.ranks.iter().all(waits) && seen == peers
         });
     }

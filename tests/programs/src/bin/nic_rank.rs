@@ -3,9 +3,11 @@
 //!
 //! `nic_rank ring ROUNDS | finalize | leave | abort CODE MESSAGE | block | compute`
 
+use bcs_core::{LocalRank, Rank};
 use nic_emu::abort;
 use nic_emu::hang::WORLD_CONTEXT;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Port, PortError, Send};
 use nic_emu::status::WaitingFor;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -23,17 +25,17 @@ fn number(name: &str) -> u32 {
 
 fn receive(port: &mut Port, from: u32, tag: i32) -> Result<u64, PortError> {
     let mut buffer = [0u8; 8];
-    let envelope = Envelope { context: WORLD_CONTEXT, source: from, tag };
+    let envelope = Envelope { context: WORLD_CONTEXT, source: CommRank(from), tag };
     // SAFETY: the buffer is used by nobody else until the wait below is over.
     let request = unsafe { port.post_receive(&envelope, buffer.as_mut_ptr(), buffer.len()) }?;
     let call = mds::Primitive::Recv.index() as u32;
     let what = WaitingFor {
         call,
         context: WORLD_CONTEXT,
-        peer: from,
+        peer: CommRank(from),
         tag,
         bytes: 8,
-        peer_in_job: from,
+        peer_in_job: Rank(from),
         ..WaitingFor::SOMETHING
     };
     port.wait(&what, |port| port.test(request))?;
@@ -41,8 +43,14 @@ fn receive(port: &mut Port, from: u32, tag: i32) -> Result<u64, PortError> {
 }
 
 fn send(port: &mut Port, from: u32, to: u32, tag: i32, value: u64) -> Result<(), PortError> {
-    let send =
-        Send { context: WORLD_CONTEXT, source: from, tag, destination: to, synchronous: false, signature: 0 };
+    let send = Send {
+        context: WORLD_CONTEXT,
+        source: CommRank(from),
+        tag,
+        destination: Rank(to),
+        synchronous: false,
+        signature: 0,
+    };
     let data = value.to_ne_bytes();
     // SAFETY: eight bytes are buffered at once.
     unsafe { port.post_send(&send, data.as_ptr(), data.len()) }?;
@@ -57,7 +65,7 @@ fn main() {
         variable(name).map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) })
     };
     let fd = inherited("BCS_NIC_FD").expect("BCS_NIC_FD");
-    let mut port = Port::attach(fd, number("BCS_LOCAL_RANK")).expect("the NIC of a rank");
+    let mut port = Port::attach(fd, LocalRank(number("BCS_LOCAL_RANK"))).expect("the NIC of a rank");
     if let Some(writer) = inherited("BCS_WAKE_FD") {
         port = port.with_wake_pipe(writer);
     }
@@ -86,7 +94,7 @@ fn main() {
         ["leave"] if rank == 0 => {}
         ["abort", code, message] if rank == 1 => {
             let code = code.parse().expect("a code");
-            abort::say(port.memory(), port.local_index(), code, message);
+            abort::say(port.memory(), port.local_rank(), code, message);
             // The others of its node leave first.
             sleep(Duration::from_millis(50));
             exit(code);

@@ -6,14 +6,14 @@
 
 use super::{Env, Incoming, Late, PointToPointEngine, status_of};
 use crate::global::error::GlobalError;
-use crate::matching::message_of_words;
-use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
+use crate::matching::queued_message;
+use crate::memory::descriptor::{self, Payload, SendDescriptor};
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
 use crate::memory::ring::Words;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use std::collections::VecDeque;
 
 /// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic
@@ -26,7 +26,7 @@ impl PointToPointEngine {
     pub(super) fn note_late(
         &mut self,
         env: &Env<'_, '_>,
-        receiver: u32,
+        receiver: LocalRank,
         send: &SendDescriptor,
     ) -> Result<(), Corrupt> {
         let is_elsewhere = matches!(send.payload, Payload::Slab(_) | Payload::Memory(_));
@@ -75,7 +75,7 @@ impl PointToPointEngine {
         if descriptor::number_of(&words) != late.number || !waiting.holds(env.memory, late.entry)? {
             return Ok(true);
         }
-        let message = message_of_words(&words)?;
+        let message = queued_message(&words)?;
         let pool = UnexpectedPool::of(env.memory, late.receiver)?;
         let Some(block) = pool.take(message.send.bytes, ForWhom::Driver)? else { return Ok(false) };
         pool.count_message();
@@ -83,7 +83,7 @@ impl PointToPointEngine {
         // The sender's request is complete when its bytes have been read: it cannot be taken back any more.
         descriptor::forget_request(cell);
         let (pooled, to, bytes) =
-            (Some((block, late.entry)), (late.receiver, NO_REQUEST), message.send.bytes);
+            (Some((block, late.entry)), (late.receiver, RequestId::NONE), message.send.bytes);
         let transfer = Incoming { pooled, message, node, to, address: 0, bytes, granted: 0, moved: 0 };
         self.incoming.insert(late.number, transfer);
         self.to_grant.push_back(late.number);
@@ -95,7 +95,7 @@ impl PointToPointEngine {
     pub(super) fn finish_pooled(&mut self, env: &mut Env<'_, '_>, id: u64) -> Result<(), Corrupt> {
         let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
         let Some((block, entry)) = transfer.pooled else { return Ok(()) };
-        if transfer.to.1 != NO_REQUEST {
+        if transfer.to.1 != RequestId::NONE {
             env.completer.complete(transfer.to, status_of(&transfer.message), &Delivery::InPool(block))?;
         } else {
             // One that a local slice has matched has left its entry: its receive comes with the pair.

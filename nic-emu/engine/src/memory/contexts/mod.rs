@@ -24,7 +24,6 @@ mod share;
 pub(crate) use number::SELF_CONTEXTS;
 pub(crate) use number::is_leave;
 pub use number::{
-    ContextCounters, ERRORS_ARE_FATAL, FIRST_MATCHED_CONTEXT, SLOTS, WORLD_CONTEXT, generation, owner,
-    self_context, slot,
+    Context, ContextCounters, ERRORS_ARE_FATAL, FIRST_MATCHED_CONTEXT, SLOTS, WORLD_CONTEXT, self_context,
 };
 pub use share::{Reach, comes_back, give_back, has_slot, take};

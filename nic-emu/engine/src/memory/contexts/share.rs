@@ -1,6 +1,6 @@
 //! A node's share of the job's contexts: takes one, and takes back the slot of one that nobody uses any more.
 
-use super::number::{END, FIRST_FREE_CONTEXT, GENERATIONS, HERE, PREDEFINED, SLOTS, generation, slot};
+use super::number::{Context, END, FIRST_FREE_CONTEXT, GENERATIONS, HERE, PREDEFINED, SLOTS};
 use crate::memory::NicMemory;
 use crate::memory::sync::{AtomicU32, Ordering};
 
@@ -15,7 +15,7 @@ pub enum Reach {
 
 /// Takes a context; none when all numbers, or all slots of this node, are in use, or so many communicators
 /// are broken that one more could not be told of.
-pub fn take(memory: &NicMemory, reach: Reach) -> Option<u32> {
+pub fn take(memory: &NicMemory, reach: Reach) -> Option<Context> {
     if memory.breaches().is_full() {
         return None;
     }
@@ -28,11 +28,11 @@ pub fn take(memory: &NicMemory, reach: Reach) -> Option<u32> {
 }
 
 /// The next of the even numbers from `first` on, below the end.
-fn next(count: &AtomicU32, first: u32) -> Option<u32> {
+fn next(count: &AtomicU32, first: u32) -> Option<Context> {
     let number = |count: u32| u64::from(first) + 2 * u64::from(count);
     let more = |count| (number(count) < u64::from(END)).then_some(count + 1);
     let count = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-    Some(number(count) as u32)
+    Some(Context(number(count) as u32))
 }
 
 /// A slot's word: the generation that is next, or in use, and whether it is.
@@ -40,7 +40,7 @@ fn word(generation: u32, used: bool) -> u32 {
     generation << 1 | u32::from(used)
 }
 
-fn take_slot(memory: &NicMemory, look: &AtomicU32) -> Option<u32> {
+fn take_slot(memory: &NicMemory, look: &AtomicU32) -> Option<Context> {
     let (node, nodes) = memory.node();
     let limit = memory.header().context_slots.get().min(SLOTS);
     let share = limit.saturating_sub(node).div_ceil(nodes);
@@ -56,7 +56,7 @@ fn take_slot(memory: &NicMemory, look: &AtomicU32) -> Option<u32> {
             && generation < GENERATIONS
             && state.compare_exchange(now, takes, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         {
-            return Some((generation * SLOTS + slot) * 2);
+            return Some(Context((generation * SLOTS + slot) * 2));
         }
     }
     None
@@ -64,12 +64,12 @@ fn take_slot(memory: &NicMemory, look: &AtomicU32) -> Option<u32> {
 
 /// Takes back the slot of a context that nobody uses any more, if it has one. False when it is not of this
 /// node, or not in use.
-pub fn give_back(memory: &NicMemory, context: u32) -> bool {
+pub fn give_back(memory: &NicMemory, context: Context) -> bool {
     if !has_slot(memory, context) {
-        return memory.node().1 <= 1 || context >= HERE;
+        return memory.node().1 <= 1 || context.0 >= HERE;
     }
     let (node, nodes) = memory.node();
-    let (slot, generation) = (slot(context), generation(context));
+    let (slot, generation) = (context.slot(), context.generation());
     let Some(state) = memory.context_slots().get(slot as usize).filter(|_| slot % nodes == node) else {
         return false;
     };
@@ -78,21 +78,20 @@ pub fn give_back(memory: &NicMemory, context: u32) -> bool {
 }
 
 /// Whether a context has a slot: a row of the table of groups.
-pub fn has_slot(memory: &NicMemory, context: u32) -> bool {
-    memory.node().1 > 1 && context < HERE
+pub fn has_slot(memory: &NicMemory, context: Context) -> bool {
+    memory.node().1 > 1 && context.0 < HERE
 }
 
 /// Whether a communicator's context comes back when its members leave: those of predefined communicators
 /// never do.
-pub fn comes_back(memory: &NicMemory, context: u32) -> bool {
-    has_slot(memory, context) && slot(context) >= PREDEFINED
+pub fn comes_back(memory: &NicMemory, context: Context) -> bool {
+    has_slot(memory, context) && context.slot() >= PREDEFINED
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::memory::Layout;
-    use crate::memory::contexts::owner;
     use std::collections::HashSet;
 
     fn node(number: u32, nodes: u32, slots: u32) -> NicMemory {
@@ -109,27 +108,27 @@ mod tests {
         for memory in &memories {
             for _ in 0..SLOTS / 3 - PREDEFINED {
                 let context = take(memory, Reach::Nodes).unwrap();
-                assert!((FIRST_FREE_CONTEXT..HERE).contains(&context) && context.is_multiple_of(2));
-                assert!(seen.insert(slot(context)) && comes_back(memory, context));
-                assert_eq!(owner(context, 3), memory.node().0);
+                assert!((FIRST_FREE_CONTEXT..HERE).contains(&context.0) && context.0.is_multiple_of(2));
+                assert!(seen.insert(context.slot()) && comes_back(memory, context));
+                assert_eq!(context.owner(3), memory.node().0);
             }
             let here = [take(memory, Reach::Here).unwrap(), take(memory, Reach::Here).unwrap()];
-            assert_eq!(here, [HERE, HERE + 2]);
+            assert_eq!(here, [Context(HERE), Context(HERE + 2)]);
         }
     }
 
     #[test]
     fn a_slot_is_given_again_when_it_has_come_back_and_its_number_never() {
         let memory = node(1, 2, 64);
-        let mut live: Vec<u32> = std::iter::from_fn(|| take(&memory, Reach::Nodes)).collect();
+        let mut live: Vec<Context> = std::iter::from_fn(|| take(&memory, Reach::Nodes)).collect();
         assert_eq!(live.len() as u32, (64 - PREDEFINED) / 2);
         let kept = live.pop().unwrap();
-        let mut seen: HashSet<u32> = live.iter().copied().collect();
+        let mut seen: HashSet<Context> = live.iter().copied().collect();
         for _ in 0..2000 {
             let freed = live.remove(0);
             assert!(give_back(&memory, freed) && !give_back(&memory, freed));
             let taken = take(&memory, Reach::Nodes).unwrap();
-            assert!(slot(taken) == slot(freed) && seen.insert(taken) && slot(taken) != slot(kept));
+            assert!(taken.slot() == freed.slot() && seen.insert(taken) && taken.slot() != kept.slot());
             live.push(taken);
             assert_eq!(take(&memory, Reach::Nodes), None);
         }
@@ -139,8 +138,8 @@ mod tests {
     fn what_was_not_given_is_not_taken_back() {
         let memory = node(0, 2, SLOTS);
         let context = take(&memory, Reach::Nodes).unwrap();
-        for strange in [2, 2 * (SLOTS - 2), context + 2, context + 2 * SLOTS, HERE - 2] {
-            assert!(!give_back(&memory, strange), "{strange}");
+        for strange in [2, 2 * (SLOTS - 2), context.0 + 2, context.0 + 2 * SLOTS, HERE - 2] {
+            assert!(!give_back(&memory, Context(strange)), "{strange}");
         }
         assert!(give_back(&memory, context));
     }
@@ -150,7 +149,7 @@ mod tests {
         let memory = node(0, 2, PREDEFINED + 2);
         for generation in 0..GENERATIONS {
             let context = take(&memory, Reach::Nodes).unwrap();
-            assert_eq!((super::generation(context), slot(context)), (generation, PREDEFINED));
+            assert_eq!((context.generation(), context.slot()), (generation, PREDEFINED));
             assert!(give_back(&memory, context));
         }
         assert_eq!(take(&memory, Reach::Nodes), None);
@@ -159,12 +158,12 @@ mod tests {
     #[test]
     fn a_job_on_one_node_gives_all_numbers_once() {
         let memory = NicMemory::create_private(Layout::new(1, 1, [0; 2]).unwrap(), 0, 1).unwrap();
-        let taken: Vec<u32> =
+        let taken: Vec<Context> =
             [Reach::Here, Reach::Nodes].into_iter().filter_map(|reach| take(&memory, reach)).collect();
-        assert_eq!(taken, [16, 18]);
+        assert_eq!(taken, [16, 18].map(Context));
         assert!(taken.iter().all(|context| !comes_back(&memory, *context)));
         let last = AtomicU32::new((END - FIRST_FREE_CONTEXT) / 2 - 1);
-        assert_eq!(next(&last, FIRST_FREE_CONTEXT), Some(END - 2));
+        assert_eq!(next(&last, FIRST_FREE_CONTEXT), Some(Context(END - 2)));
         assert_eq!([next(&last, FIRST_FREE_CONTEXT), next(&last, FIRST_FREE_CONTEXT)], [None; 2]);
     }
 }

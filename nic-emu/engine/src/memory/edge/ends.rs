@@ -3,7 +3,7 @@
 use super::cells::{EDGE_CELLS, EDGE_INLINE_BYTES, EDGES};
 use crate::memory::descriptor::Check;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, SlabId};
 
 /// Where a message's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Place {
     /// In the cell.
     Cell,
     /// In slabs of the sender, from this one on.
-    Slab(u32),
+    Slab(SlabId),
     /// In the sender's memory, at this address.
     Memory(u64),
     /// They come as a message.
@@ -37,8 +37,8 @@ pub struct Arrived {
 /// The sending end of an edge. Private to its rank.
 #[derive(Debug)]
 pub struct EdgeWriter {
-    /// Local index of the rank that receives.
-    pub receiver: u32,
+    /// The rank that receives.
+    pub receiver: LocalRank,
     edge: u32,
     /// Messages put so far.
     put: u32,
@@ -49,7 +49,7 @@ pub struct EdgeWriter {
 impl EdgeWriter {
     /// The sending end of an edge that this rank of the node has opened, after so many messages
     /// ([`EdgeReader::taken`]).
-    pub fn new(receiver: u32, edge: u32, taken: u32) -> Self {
+    pub fn new(receiver: LocalRank, edge: u32, taken: u32) -> Self {
         Self { receiver, edge, put: taken, taken }
     }
 
@@ -109,7 +109,7 @@ impl EdgeWriter {
                 IN_CELL
             }
             Place::Slab(first) => {
-                cell.payload[0].store(first as u64, Ordering::Relaxed);
+                cell.payload[0].store(first.0.into(), Ordering::Relaxed);
                 IN_SLAB
             }
             Place::Memory(address) => {
@@ -128,10 +128,10 @@ impl EdgeWriter {
 /// The receiving end of an edge. Private to its rank.
 #[derive(Debug)]
 pub struct EdgeReader {
-    /// Local index of the rank that sends.
-    pub sender: u32,
-    /// Local index of this rank.
-    receiver: u32,
+    /// The rank that sends.
+    pub sender: LocalRank,
+    /// This rank.
+    receiver: LocalRank,
     /// Its number among this rank's edges.
     pub edge: u32,
     /// Messages taken so far, by whoever has opened the edge.
@@ -142,7 +142,12 @@ pub struct EdgeReader {
 
 impl EdgeReader {
     /// The receiving end of an edge that this rank (`receiver`) opens for another one, with nothing in it.
-    pub fn open(memory: &NicMemory, receiver: u32, edge: u32, sender: u32) -> Result<Self, Corrupt> {
+    pub fn open(
+        memory: &NicMemory,
+        receiver: LocalRank,
+        edge: u32,
+        sender: LocalRank,
+    ) -> Result<Self, Corrupt> {
         let of = memory.edge(receiver, edge)?;
         let taken = of.taken.load(Ordering::Relaxed);
         // No message to come has this number.
@@ -162,7 +167,7 @@ impl EdgeReader {
         let bytes = cell.bytes.get();
         let place = match (label >> 40) as u8 {
             IN_CELL if bytes <= EDGE_INLINE_BYTES as u64 => Place::Cell,
-            IN_SLAB => Place::Slab(cell.payload[0].load(Ordering::Relaxed) as u32),
+            IN_SLAB => Place::Slab(SlabId(cell.payload[0].load(Ordering::Relaxed) as u32)),
             IN_MEMORY => Place::Memory(cell.payload[0].load(Ordering::Relaxed)),
             AS_MESSAGE => Place::Message,
             _ => {
@@ -245,6 +250,9 @@ mod tests {
     use crate::memory::Layout;
     use proptest::prelude::*;
 
+    const SENDER: LocalRank = LocalRank(0);
+    const RECEIVER: LocalRank = LocalRank(1);
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
@@ -254,13 +262,13 @@ mod tests {
             first in any::<u32>(),
         ) {
             let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
-            let mut reader = EdgeReader::open(&memory, 1, 5, 0).unwrap();
-            let mut writer = EdgeWriter::new(1, 5, reader.taken);
+            let mut reader = EdgeReader::open(&memory, RECEIVER, 5, SENDER).unwrap();
+            let mut writer = EdgeWriter::new(RECEIVER, 5, reader.taken);
             // As after so many messages.
             (reader.taken, writer.put, writer.taken) = (first, first, first);
             reader.taken = first.wrapping_sub(1);
             reader.done(&memory).unwrap();
-            memory.edge(1, 5).unwrap().cells.iter().for_each(|cell| cell.label.store(first as u64, Ordering::Relaxed));
+            memory.edge(RECEIVER, 5).unwrap().cells.iter().for_each(|cell| cell.label.store(first as u64, Ordering::Relaxed));
             let message = |i: usize| Arrived { check: Check { call: i as u8, signature: 3 }, bytes: sizes[i] as u64, place: Place::Cell };
             let (mut put, mut taken) = (0, 0);
             let mut step = |puts: bool| {
@@ -296,19 +304,19 @@ mod tests {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         let mut edges = EdgeAllocator::default();
         let edge = edges.take().unwrap();
-        let reader = EdgeReader::open(&memory, 1, edge, 0).unwrap();
+        let reader = EdgeReader::open(&memory, RECEIVER, edge, SENDER).unwrap();
         let message = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Message };
         // SAFETY: nothing lies in the cell.
-        unsafe { EdgeWriter::new(1, edge, 0).put(&memory, &message, std::ptr::null()) }.unwrap();
+        unsafe { EdgeWriter::new(RECEIVER, edge, 0).put(&memory, &message, std::ptr::null()) }.unwrap();
         assert_eq!(reader.next(&memory).unwrap(), Some(message));
-        let (mut reader, mut writer) = (reader, EdgeWriter::new(1, edge, 0));
+        let (mut reader, mut writer) = (reader, EdgeWriter::new(RECEIVER, edge, 0));
         writer.put = 1;
         assert_eq!(writer.was_read(&memory).unwrap(), None);
         reader.done(&memory).unwrap();
         assert_eq!(writer.was_read(&memory).unwrap(), Some(true));
         edges.give_back(reader.edge);
         assert_eq!(edges.take(), Some(edge));
-        assert_eq!(EdgeReader::open(&memory, 1, edge, 0).unwrap().next(&memory).unwrap(), None);
+        assert_eq!(EdgeReader::open(&memory, RECEIVER, edge, SENDER).unwrap().next(&memory).unwrap(), None);
         assert_eq!(std::iter::from_fn(|| edges.take()).count(), EDGES - 1);
     }
 
@@ -318,8 +326,8 @@ mod tests {
         let lent = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Memory(0x1234_5678) };
         let mut before: Vec<EdgeWriter> = Vec::new();
         for again in 0..20 {
-            let mut reader = EdgeReader::open(&memory, 1, 5, 0).unwrap();
-            let mut writer = EdgeWriter::new(1, 5, reader.taken);
+            let mut reader = EdgeReader::open(&memory, RECEIVER, 5, SENDER).unwrap();
+            let mut writer = EdgeWriter::new(RECEIVER, 5, reader.taken);
             assert_eq!(reader.next(&memory).unwrap(), None);
             // SAFETY: nothing lies in the cell.
             unsafe { writer.put(&memory, &lent, std::ptr::null()) }.unwrap();

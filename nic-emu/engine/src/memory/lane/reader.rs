@@ -3,14 +3,14 @@
 use super::slot::{By, HEADER_BYTES, LANE_DATA_BYTES, LANE_SLOTS, LaneKey, LaneSlot, MARKS, Shape};
 use super::words::{portion, slots, words};
 use crate::memory::sync::{Ordering, fence};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use std::ptr::NonNull;
 
 /// A chunk that a reader has found; [`Chunk::done`] gives it back.
 #[derive(Clone, Copy)]
 pub struct Chunk<'m> {
     memory: &'m NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     slot: &'m LaneSlot,
     start: usize,
     shape: Shape,
@@ -49,7 +49,7 @@ impl Chunk<'_> {
 
     /// This reader is refused the memory that is lent: it is to get a message.
     pub fn refuse(self) -> Result<(), Corrupt> {
-        let marks = words(self.memory, self.local_index, self.start, self.shape.marks())?;
+        let marks = words(self.memory, self.local_rank, self.start, self.shape.marks())?;
         if let Some(mark) = marks.get((self.reader / MARKS) as usize) {
             mark.fetch_or(1 << (self.reader % MARKS), Ordering::Relaxed);
         }
@@ -76,12 +76,12 @@ impl LaneReader {
     pub fn find<'m>(
         &mut self,
         memory: &'m NicMemory,
-        local_index: u32,
+        local_rank: LocalRank,
         key: LaneKey,
         reader: u32,
         thorough: bool,
     ) -> Result<Option<Chunk<'m>>, Corrupt> {
-        let slots = slots(memory, local_index)?;
+        let slots = slots(memory, local_rank)?;
         let (collective, label) = key.words();
         let is_it = |slot: &LaneSlot| {
             if slot.label.load(Ordering::Acquire) != label || slot.collective.get() != collective {
@@ -108,7 +108,7 @@ impl LaneReader {
         }
         let (start, shape) = (start as usize, Shape::of(slot.shape.get())?);
         let (at, length) = if shape.each {
-            let words = portion(memory, local_index, start, shape, reader)?;
+            let words = portion(memory, local_rank, start, shape, reader)?;
             (words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed))
         } else {
             (slot.same[0].get(), slot.same[1].get())
@@ -123,11 +123,11 @@ impl LaneReader {
                 }
                 let at = HEADER_BYTES + start + shape.head_bytes() + at as usize;
                 // SAFETY: the portion lies within the chunk and this within the lane's data, checked.
-                Portion::Lane(unsafe { memory.lane(local_index)?.add(at) })
+                Portion::Lane(unsafe { memory.lane(local_rank)?.add(at) })
             }
         };
         let bytes = length as usize;
-        Ok(Some(Chunk { memory, local_index, slot, start, shape, reader, portion: found, bytes }))
+        Ok(Some(Chunk { memory, local_rank, slot, start, shape, reader, portion: found, bytes }))
     }
 
     /// The chunk that was found is taken: the next one is expected behind it.

@@ -1,7 +1,7 @@
 //! A slot of a lane: a chunk as its readers find it, and what it is like.
 
 use crate::memory::sync::{AtomicU32, AtomicU64};
-use crate::memory::{Corrupt, Word64};
+use crate::memory::{Context, Corrupt, Word64};
 
 /// Chunks of a lane that are under way at once.
 pub(crate) const LANE_SLOTS: usize = 32;
@@ -49,11 +49,11 @@ const _: () = assert!(size_of::<LaneSlot>() == 64);
 
 /// The step of a collective that a chunk is of: context, sequence number, and step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaneKey(pub u32, pub u32, pub u32);
+pub struct LaneKey(pub Context, pub u32, pub u32);
 
 impl LaneKey {
     pub(super) fn words(self) -> (u64, u64) {
-        ((self.0 as u64) << 32 | self.1 as u64, self.2 as u64 + 1)
+        ((self.0.0 as u64) << 32 | self.1 as u64, self.2 as u64 + 1)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::slot::{HEADER_BYTES, LANE_DATA_BYTES, LANE_SLOTS, LaneSlot, PORTION_BYTES, Shape};
 use crate::memory::sync::AtomicU64;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 
 /// The slots of a rank's lane.
-pub(super) fn slots(memory: &NicMemory, local_index: u32) -> Result<&[LaneSlot], Corrupt> {
-    let start = memory.lane(local_index)?;
+pub(super) fn slots(memory: &NicMemory, local_rank: LocalRank) -> Result<&[LaneSlot], Corrupt> {
+    let start = memory.lane(local_rank)?;
     // SAFETY: a lane begins with a page that is used as slots only, which consist of atomics.
     Ok(unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), LANE_SLOTS) })
 }
@@ -14,7 +14,7 @@ pub(super) fn slots(memory: &NicMemory, local_index: u32) -> Result<&[LaneSlot],
 /// Words of a rank's lane from a place among its chunks on.
 pub(super) fn words(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     at: usize,
     count: usize,
 ) -> Result<&[AtomicU64], Corrupt> {
@@ -24,7 +24,7 @@ pub(super) fn words(
     }
     // SAFETY: the words lie within the lane's data, aligned, both checked.
     Ok(unsafe {
-        let start = memory.lane(local_index)?.add(HEADER_BYTES + at);
+        let start = memory.lane(local_rank)?.add(HEADER_BYTES + at);
         std::slice::from_raw_parts(start.as_ptr().cast(), count)
     })
 }
@@ -32,7 +32,7 @@ pub(super) fn words(
 /// Address and length of a member's portion.
 pub(super) fn portion(
     memory: &NicMemory,
-    local_index: u32,
+    local_rank: LocalRank,
     start: usize,
     shape: Shape,
     member: u32,
@@ -42,5 +42,5 @@ pub(super) fn portion(
         return Err(Corrupt { what: "member with a portion of a chunk", value: member as u64, limit });
     }
     let at = start + shape.marks() * size_of::<u64>() + member as usize * PORTION_BYTES;
-    words(memory, local_index, at, 2)
+    words(memory, local_rank, at, 2)
 }

@@ -6,7 +6,7 @@ use super::slot::{
 };
 use super::words::{portion, slots, words};
 use crate::memory::sync::{Ordering, fence};
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -49,7 +49,7 @@ impl LaneWriter {
     pub fn room(
         &mut self,
         memory: &NicMemory,
-        local_index: u32,
+        local_rank: LocalRank,
         shape: Shape,
         bytes: usize,
         thorough: bool,
@@ -60,18 +60,18 @@ impl LaneWriter {
             return Err(Corrupt { what: "bytes of a chunk of a lane", value: bytes as u64, limit });
         }
         let bytes = head + bytes;
-        self.forget_read(slots(memory, local_index)?, false);
+        self.forget_read(slots(memory, local_rank)?, false);
         let mut place = self.free_place(bytes);
         if place.is_none() && thorough {
-            self.forget_read(slots(memory, local_index)?, true);
+            self.forget_read(slots(memory, local_rank)?, true);
             place = self.free_place(bytes);
         }
         let Some((slot, start)) = place else { return Ok(None) };
-        for mark in words(memory, local_index, start, shape.marks())? {
+        for mark in words(memory, local_rank, start, shape.marks())? {
             mark.store(0, Ordering::Relaxed);
         }
         // SAFETY: `start + bytes`, of which the head is a part, is at most LANE_DATA_BYTES.
-        let data = unsafe { memory.lane(local_index)?.add(HEADER_BYTES + start + head) };
+        let data = unsafe { memory.lane(local_rank)?.add(HEADER_BYTES + start + head) };
         Ok(Some(Space { data, slot, start, bytes, shape }))
     }
 
@@ -112,12 +112,12 @@ impl LaneWriter {
     pub fn has_slots_for(
         &mut self,
         memory: &NicMemory,
-        local_index: u32,
+        local_rank: LocalRank,
         collectives: usize,
     ) -> Result<bool, Corrupt> {
         let has_slots = |laid: usize| collectives.saturating_mul(COLLECTIVE_SLOTS) <= LANE_SLOTS - laid;
         if !has_slots(self.laid.len()) {
-            self.forget_read(slots(memory, local_index)?, true);
+            self.forget_read(slots(memory, local_rank)?, true);
         }
         Ok(has_slots(self.laid.len()))
     }
@@ -126,12 +126,12 @@ impl LaneWriter {
     /// bytes of the chunk begin.
     pub fn set_portion(
         memory: &NicMemory,
-        local_index: u32,
+        local_rank: LocalRank,
         space: &Space,
         member: u32,
         (at, bytes): (u64, u64),
     ) -> Result<(), Corrupt> {
-        let words = portion(memory, local_index, space.start, space.shape, member)?;
+        let words = portion(memory, local_rank, space.start, space.shape, member)?;
         words[0].store(at, Ordering::Relaxed);
         words[1].store(bytes, Ordering::Relaxed);
         Ok(())
@@ -142,14 +142,14 @@ impl LaneWriter {
     pub fn publish(
         &mut self,
         memory: &NicMemory,
-        local_index: u32,
+        local_rank: LocalRank,
         key: LaneKey,
         space: Space,
         same: (u64, u64),
         readers: u32,
     ) -> Result<Option<Loan>, Corrupt> {
         let Space { slot: number, start, bytes, shape, .. } = space;
-        let slot = &slots(memory, local_index)?[number];
+        let slot = &slots(memory, local_rank)?[number];
         let (collective, label) = key.words();
         slot.label.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -176,13 +176,13 @@ impl LaneWriter {
     pub fn take_back(
         &mut self,
         memory: &NicMemory,
-        local_index: u32,
+        local_rank: LocalRank,
         lent: &Loan,
     ) -> Result<Option<Vec<u32>>, Corrupt> {
-        if slots(memory, local_index)?[lent.slot].unread.load(Ordering::Acquire) != 0 {
+        if slots(memory, local_rank)?[lent.slot].unread.load(Ordering::Acquire) != 0 {
             return Ok(None);
         }
-        let marks = words(memory, local_index, lent.start, lent.shape.marks())?;
+        let marks = words(memory, local_rank, lent.start, lent.shape.marks())?;
         let is_marked = |member: &u32| {
             marks[(member / MARKS) as usize].load(Ordering::Relaxed) & 1 << (member % MARKS) != 0
         };
@@ -195,8 +195,11 @@ impl LaneWriter {
 mod tests {
     use super::*;
     use crate::memory::Layout;
+    use crate::memory::contexts::Context;
     use crate::memory::lane::{LaneReader, Portion};
     use proptest::prelude::*;
+
+    const OWN: LocalRank = LocalRank(0);
 
     fn memory() -> NicMemory {
         NicMemory::create_private(Layout::new(4, 4, [0; 2]).unwrap(), 0, 1).unwrap()
@@ -212,7 +215,7 @@ mod tests {
             steps in proptest::collection::vec(0usize..4, 0..400),
         ) {
             let memory = memory();
-            let key = |number: usize| LaneKey(7, u32::MAX, number as u32);
+            let key = |number: usize| LaneKey(Context(7), u32::MAX, number as u32);
             // A chunk's bytes, or in those of which each has a portion a third of them.
             let share = |number: usize| {
                 let (bytes, is_divided) = chunks[number];
@@ -225,21 +228,21 @@ mod tests {
                 let Some(&(bytes, each)) = chunks.get(*written) else { return false };
                 let shape = Shape { each, ..SAME };
                 let is_thorough = written.is_multiple_of(2);
-                let room = writer.room(&memory, 0, shape, bytes, is_thorough).unwrap();
+                let room = writer.room(&memory, OWN, shape, bytes, is_thorough).unwrap();
                 let Some(room) = room else { return false };
                 // SAFETY: the writer answered a place for as many bytes.
                 unsafe { room.data.as_ptr().write_bytes(*written as u8, bytes) };
                 let portion = share(*written) as u64;
                 for reader in (0..4u32).filter(|_| each) {
                     let at = (reader as u64).saturating_sub(1) * portion;
-                    LaneWriter::set_portion(&memory, 0, &room, reader, (at, portion)).unwrap();
+                    LaneWriter::set_portion(&memory, OWN, &room, reader, (at, portion)).unwrap();
                 }
-                writer.publish(&memory, 0, key(*written), room, (0, portion), 3).unwrap();
+                writer.publish(&memory, OWN, key(*written), room, (0, portion), 3).unwrap();
                 *written += 1;
                 true
             };
             let read = |number: usize, (reader, next): &mut (LaneReader, usize)| {
-                let found = reader.find(&memory, 0, key(*next), 1 + number as u32, false).unwrap();
+                let found = reader.find(&memory, OWN, key(*next), 1 + number as u32, false).unwrap();
                 let Some(chunk) = found else { return false };
                 assert_eq!(chunk.bytes(), share(*next));
                 let Portion::Lane(data) = chunk.portion() else { panic!("nothing is lent") };
@@ -269,28 +272,29 @@ mod tests {
         let mut writer = LaneWriter::default();
         let mut readers = [LaneReader::default(); 2];
         let shape = Shape { by: By::Attach, each: true, members: 130 };
-        let room = writer.room(&memory, 0, shape, 0, true).unwrap().unwrap();
+        let room = writer.room(&memory, OWN, shape, 0, true).unwrap().unwrap();
         for member in 0..130 {
-            LaneWriter::set_portion(&memory, 0, &room, member, (0xabc0 + member as u64, 1 << 30)).unwrap();
+            LaneWriter::set_portion(&memory, OWN, &room, member, (0xabc0 + member as u64, 1 << 30)).unwrap();
         }
-        let lent = writer.publish(&memory, 0, LaneKey(7, 1, 0), room, (0, 0), 2).unwrap().unwrap();
+        let lent = writer.publish(&memory, OWN, LaneKey(Context(7), 1, 0), room, (0, 0), 2).unwrap().unwrap();
         // Other chunks go round the lane meanwhile, past the slot that is held, and past its bytes.
         let another = |writer: &mut LaneWriter, round| {
-            let room = writer.room(&memory, 0, SAME, LANE_CHUNK_BYTES, true).unwrap();
-            let publish = |room| writer.publish(&memory, 0, LaneKey(9, 1, round), room, (0, 0), 0).unwrap();
+            let room = writer.room(&memory, OWN, SAME, LANE_CHUNK_BYTES, true).unwrap();
+            let publish =
+                |room| writer.publish(&memory, OWN, LaneKey(Context(9), 1, round), room, (0, 0), 0).unwrap();
             room.map(publish).is_some()
         };
         assert!((0..3 * LANE_SLOTS as u32).all(|round| another(&mut writer, round)));
         let [one, other] = &mut readers;
-        let key = LaneKey(7, 1, 0);
-        let chunk = one.find(&memory, 0, key, 3, true).unwrap().unwrap();
+        let key = LaneKey(Context(7), 1, 0);
+        let chunk = one.find(&memory, OWN, key, 3, true).unwrap().unwrap();
         assert_eq!((chunk.portion(), chunk.bytes()), (Portion::Lent(0xabc3), 1 << 30));
         chunk.done();
-        assert_eq!(writer.take_back(&memory, 0, &lent).unwrap(), None);
-        other.find(&memory, 0, key, 129, true).unwrap().unwrap().refuse().unwrap();
-        assert_eq!(writer.take_back(&memory, 0, &lent).unwrap(), Some(vec![129]));
+        assert_eq!(writer.take_back(&memory, OWN, &lent).unwrap(), None);
+        other.find(&memory, OWN, key, 129, true).unwrap().unwrap().refuse().unwrap();
+        assert_eq!(writer.take_back(&memory, OWN, &lent).unwrap(), Some(vec![129]));
         assert!(another(&mut writer, 0));
-        assert!(one.find(&memory, 0, key, 130, true).is_err(), "there is no such member");
+        assert!(one.find(&memory, OWN, key, 130, true).is_err(), "there is no such member");
     }
 
     #[test]
@@ -298,13 +302,14 @@ mod tests {
         let memory = memory();
         let mut writer = LaneWriter::default();
         let give = |writer: &mut LaneWriter, number, bytes| {
-            let room = writer.room(&memory, 0, SAME, bytes, true).unwrap()?;
+            let room = writer.room(&memory, OWN, SAME, bytes, true).unwrap()?;
             let range = room.start..room.start + room.bytes;
-            writer.publish(&memory, 0, LaneKey(7, number, 0), room, (0, bytes as u64), 1).unwrap();
+            writer.publish(&memory, OWN, LaneKey(Context(7), number, 0), room, (0, bytes as u64), 1).unwrap();
             Some(range)
         };
         let read = |number| {
-            let found = LaneReader::default().find(&memory, 0, LaneKey(7, number, 0), 1, true).unwrap();
+            let found =
+                LaneReader::default().find(&memory, OWN, LaneKey(Context(7), number, 0), 1, true).unwrap();
             found.unwrap().done();
         };
         // Half of the lane has gaps: every second chunk stays.
@@ -319,10 +324,10 @@ mod tests {
             );
         }
         assert_eq!(give(&mut writer, 20, 64), None, "the lane is full again");
-        assert!(writer.has_slots_for(&memory, 0, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS).unwrap());
-        assert!(!writer.has_slots_for(&memory, 0, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS + 1).unwrap());
+        assert!(writer.has_slots_for(&memory, OWN, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS).unwrap());
+        assert!(!writer.has_slots_for(&memory, OWN, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS + 1).unwrap());
         (0..8).step_by(2).for_each(read);
-        assert!(writer.has_slots_for(&memory, 0, (LANE_SLOTS - 4) / COLLECTIVE_SLOTS).unwrap());
+        assert!(writer.has_slots_for(&memory, OWN, (LANE_SLOTS - 4) / COLLECTIVE_SLOTS).unwrap());
         // Slots run out before bytes do.
         let more =
             (0..LANE_SLOTS as u32).filter(|number| give(&mut writer, 100 + number, 64).is_some()).count();

@@ -14,19 +14,19 @@
 
 use super::list::seek;
 use super::match_queues::{CHAIN_BITS, Chains};
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::descriptor::{ANY_TAG, EnvelopeWords};
 use crate::memory::pool::NONE;
 use crate::memory::ring::Cell;
-use crate::memory::{Corrupt, NicMemory, Word64};
+use crate::memory::{CommRank, Corrupt, NicMemory, Word64};
 
 const ANY_SOURCE_CLASS: usize = 1;
 const ANY_TAG_CLASS: usize = 2;
 
-/// The class of a receive, by the second word of its descriptor.
+/// The class of a receive.
 #[inline]
-pub(super) fn class_of(second: u64) -> usize {
-    let any_source = second as u32 == ANY_SOURCE;
-    let any_tag = (second >> 32) as i32 == ANY_TAG;
+pub(super) fn class_of(receive: EnvelopeWords) -> usize {
+    let any_source = receive.source() == CommRank::ANY_SOURCE;
+    let any_tag = receive.tag() == ANY_TAG;
     any_source as usize * ANY_SOURCE_CLASS + any_tag as usize * ANY_TAG_CLASS
 }
 
@@ -41,18 +41,20 @@ fn word(low: u32, high: u32) -> u64 {
 }
 
 impl Chains {
-    /// The chain of an envelope, as it stands in a descriptor's first two words, in a class.
+    /// The chain of an envelope in a class.
     #[inline]
-    fn ends(&self, class: usize, (first, second): (u64, u64)) -> &Word64 {
-        let (mut source, mut tag) = halves(second);
+    fn ends(&self, class: usize, envelope: EnvelopeWords) -> &Word64 {
+        let (mut source, mut tag) = (envelope.source(), envelope.tag());
         if class & ANY_SOURCE_CLASS != 0 {
-            source = ANY_SOURCE;
+            source = CommRank::ANY_SOURCE;
         }
         if class & ANY_TAG_CLASS != 0 {
-            tag = ANY_TAG as u32;
+            tag = ANY_TAG;
         }
-        let context = (first >> 32) << 32 | first >> 32;
-        let mixed = (word(source, tag) ^ context.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let context = envelope.context().0;
+        let context = word(context, context);
+        let mixed =
+            (word(source.0, tag as u32) ^ context.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
         &self.0[class][(mixed >> (64 - CHAIN_BITS)) as usize]
     }
@@ -63,7 +65,7 @@ impl Chains {
         memory: &NicMemory,
         class: usize,
         entry: u32,
-        envelope: (u64, u64),
+        envelope: EnvelopeWords,
     ) -> Result<(), Corrupt> {
         let ends = self.ends(class, envelope);
         let (first, last) = halves(ends.get());
@@ -84,7 +86,7 @@ impl Chains {
         memory: &NicMemory,
         class: usize,
         entry: u32,
-        envelope: (u64, u64),
+        envelope: EnvelopeWords,
     ) -> Result<(), Corrupt> {
         let ends = self.ends(class, envelope);
         let (mut first, mut last) = halves(ends.get());
@@ -110,11 +112,11 @@ impl Chains {
         &self,
         memory: &'m NicMemory,
         class: usize,
-        envelope: (u64, u64),
-        mut takes: impl FnMut(u64, u64) -> bool,
+        envelope: EnvelopeWords,
+        mut takes: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         let (first, _) = halves(self.ends(class, envelope).get());
         let follow = |entry: u32, _: &Cell| Ok(halves(memory.chain_links(entry)?.0[class].get()).0);
-        seek(memory, first, follow, |cell| takes(cell.word(0), cell.word(1)))
+        seek(memory, first, follow, |cell| takes(EnvelopeWords::of_cell(cell)))
     }
 }

@@ -1,6 +1,7 @@
 //! What the processor does with a queue: a doubly linked list of entries.
 
 use super::match_queues::Queue;
+use crate::memory::descriptor::EnvelopeWords;
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::ring::{CELL_WORDS, Cell};
 use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory};
@@ -63,14 +64,14 @@ impl Queue {
         Ok(found.map(|(entry, _)| (entry, words)))
     }
 
-    /// The first one of the `most` oldest entries whose envelope words satisfy the predicate: what matching
+    /// The first one of the `most` oldest entries whose envelope satisfies the predicate: what matching
     /// asks, and the only thing that it reads of entries that do not match.
     #[inline]
     pub(super) fn find_envelope<'m>(
         &self,
         memory: &'m NicMemory,
         most: u32,
-        mut predicate: impl FnMut(u64, u64) -> bool,
+        mut predicate: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         let mut at = self.first.get();
         for _ in 0..most {
@@ -78,7 +79,7 @@ impl Queue {
                 break;
             }
             let cell = memory.entry(at - 1)?;
-            if predicate(cell.word(0), cell.word(1)) {
+            if predicate(EnvelopeWords::of_cell(cell)) {
                 return Ok(Some((at - 1, cell)));
             }
             at = cell.word(LINKS) as u32;

@@ -1,5 +1,6 @@
 //! A rank's queues, as they stand in NIC memory.
 
+use crate::memory::descriptor::KIND;
 use crate::memory::{Word, Word64};
 
 /// Ends of a list, as indices plus one.
@@ -26,7 +27,7 @@ pub struct MatchQueues {
     pub(super) messages: Queue,
     /// Their search words (`super::searched`).
     pub(super) searches: [Word; 2],
-    /// The oldest receive's words, 0 to 4; word 0 is 0 when there is none.
+    /// The oldest receive's words; the first one is 0 when there is none.
     pub(super) oldest: [Word64; RECEIVE_WORDS],
 }
 
@@ -36,7 +37,7 @@ impl MatchQueues {
     /// Whether no receive waits for a message, and no message for a receive.
     #[inline]
     pub fn are_empty(&self) -> bool {
-        self.oldest[0].get() == 0 && self.others.is_empty() && self.messages.is_empty()
+        self.oldest[KIND].get() == 0 && self.others.is_empty() && self.messages.is_empty()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::match_queues::RECEIVE_WORDS;
 use super::searched::Searched;
-use crate::memory::ring::CELL_WORDS;
-use crate::memory::{Corrupt, ENTRIES, NicMemory, RankBlock, Word64};
+use crate::memory::descriptor::{EnvelopeWords, KIND, ReceiveWords};
+use crate::memory::ring::{CELL_WORDS, Words};
+use crate::memory::{Corrupt, ENTRIES, NicMemory, RankBlock, RequestId, Word64};
 
 /// The word of a queued receive that says how many were queued before it.
 const SERIAL: usize = RECEIVE_WORDS;
@@ -42,7 +43,14 @@ impl<'m> PostedReceives<'m> {
 
     #[inline]
     fn has_oldest(&self) -> bool {
-        self.oldest[0].get() != 0
+        self.oldest[KIND].get() != 0
+    }
+
+    #[inline]
+    fn oldest_words(&self) -> Words {
+        let mut words = [0; CELL_WORDS];
+        words.iter_mut().zip(self.oldest).for_each(|(word, value)| *word = value.get());
+        words
     }
 
     /// True when there are none.
@@ -65,30 +73,28 @@ impl<'m> PostedReceives<'m> {
         self.others.push(&queued, ENTRIES)
     }
 
-    /// The oldest receive that takes the message with these envelope words, with its words; `takes` is asked
+    /// The oldest receive that takes the message with this envelope, with its words; `takes` is asked
     /// of a receive's.
     #[inline]
     pub fn find_receive(
         &self,
-        message: (u64, u64),
-        mut takes: impl FnMut(u64, u64) -> bool,
+        message: EnvelopeWords,
+        mut takes: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(PostedAt, [u64; CELL_WORDS])>, Corrupt> {
-        if self.has_oldest() && takes(self.oldest[0].get(), self.oldest[1].get()) {
-            let mut words = [0; CELL_WORDS];
-            words.iter_mut().zip(self.oldest).for_each(|(word, value)| *word = value.get());
-            return Ok(Some((PostedAt::Oldest, words)));
+        if self.has_oldest() && takes(EnvelopeWords::read(|word| self.oldest[word].get())) {
+            return Ok(Some((PostedAt::Oldest, self.oldest_words())));
         }
         let found = self.others.find(message, takes, |cell| cell.word(SERIAL))?;
         Ok(found.map(|(entry, cell)| (PostedAt::Entry(entry), cell.read())))
     }
 
     /// The receive that this request waits for.
-    pub fn find_request(&self, request: u32) -> Result<Option<PostedAt>, Corrupt> {
-        let is_it = |word: u64| (word >> 32) as u32 == request;
-        if self.has_oldest() && is_it(self.oldest[3].get()) {
+    pub fn find_request(&self, request: RequestId) -> Result<Option<PostedAt>, Corrupt> {
+        let is_it = |words: &Words| ReceiveWords(words).request() == request;
+        if self.has_oldest() && is_it(&self.oldest_words()) {
             return Ok(Some(PostedAt::Oldest));
         }
-        Ok(self.others.find_words(|words| is_it(words[3]))?.map(|(entry, _)| PostedAt::Entry(entry)))
+        Ok(self.others.find_words(is_it)?.map(|(entry, _)| PostedAt::Entry(entry)))
     }
 
     /// Takes a receive out.
@@ -96,7 +102,7 @@ impl<'m> PostedReceives<'m> {
     pub fn remove(&self, at: PostedAt) -> Result<(), Corrupt> {
         match at {
             PostedAt::Oldest => {
-                self.oldest[0].set(0);
+                self.oldest[KIND].set(0);
                 Ok(())
             }
             PostedAt::Entry(entry) => self.others.remove(entry),

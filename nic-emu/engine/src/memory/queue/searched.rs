@@ -2,8 +2,9 @@
 
 use super::chains::class_of;
 use super::match_queues::{CLASSES, Chains, Queue};
+use crate::memory::descriptor::{self, EnvelopeWords};
 use crate::memory::ring::{CELL_WORDS, Cell};
-use crate::memory::{Corrupt, MESSAGE_ENTRIES, NicMemory, RankBlock, Word};
+use crate::memory::{Context, Corrupt, MESSAGE_ENTRIES, NicMemory, RankBlock, Word};
 
 /// Entries, the oldest, that are looked at one by one. Only what is not among them is looked for in chains,
 /// whose upkeep costs some cache lines an entry: messages and receives in order mostly meet at the first look
@@ -57,7 +58,9 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         }
         self.search.set(self.search.get().wrapping_add(1));
         match self.list.last_entry() {
-            Some(entry) if self.classes() != 0 => self.chain(entry, (words[0], words[1]))?,
+            Some(entry) if self.classes() != 0 => {
+                self.chain(entry, EnvelopeWords::read(|word| words[word]))?
+            }
             _ => {}
         }
         Ok(true)
@@ -75,13 +78,13 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         Ok(())
     }
 
-    /// The oldest entry whose envelope words the predicate takes. The predicate takes no entry that does not
+    /// The oldest entry whose envelope the predicate takes. The predicate takes no entry that does not
     /// match this envelope. Receives of several classes may match; `order` says which receive is the oldest.
     #[inline]
     pub(super) fn find(
         &self,
-        envelope: (u64, u64),
-        mut takes: impl FnMut(u64, u64) -> bool,
+        envelope: EnvelopeWords,
+        mut takes: impl FnMut(EnvelopeWords) -> bool,
         order: impl Fn(&Cell) -> u64,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         let found = self.list.find_envelope(self.memory, FEW, &mut takes)?;
@@ -89,7 +92,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
             return Ok(found);
         }
         if !RECEIVES {
-            let class = class_of(envelope.1);
+            let class = class_of(envelope);
             self.begin_chains(1 << class)?;
             return self.chains.find(self.memory, class, envelope, takes);
         }
@@ -121,28 +124,30 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         }
         self.search.set(self.search.get() | lacking << COUNT_BITS);
         self.list.for_each(self.memory, |entry, cell| {
-            self.for_chains(lacking, cell.word(1), |class| {
-                self.chains.append(self.memory, class, entry, (cell.word(0), cell.word(1)))
+            let envelope = EnvelopeWords::of_cell(cell);
+            self.for_chains(lacking, envelope, |class| {
+                self.chains.append(self.memory, class, entry, envelope)
             })
         })
     }
 
-    /// Calls for each of these classes in whose chains an entry with this second word belongs.
+    /// Calls for each of these classes in whose chains an entry with this envelope belongs.
     #[inline]
     fn for_chains(
         &self,
         classes: u32,
-        second: u64,
+        envelope: EnvelopeWords,
         with: impl FnMut(usize) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
-        let belongs = |class: &usize| classes >> class & 1 != 0 && (!RECEIVES || *class == class_of(second));
+        let belongs =
+            |class: &usize| classes >> class & 1 != 0 && (!RECEIVES || *class == class_of(envelope));
         (0..CLASSES).filter(belongs).try_for_each(with)
     }
 
     /// Puts an entry into all chains that it belongs in.
     #[cold]
-    fn chain(&self, entry: u32, envelope: (u64, u64)) -> Result<(), Corrupt> {
-        self.for_chains(self.classes(), envelope.1, |class| {
+    fn chain(&self, entry: u32, envelope: EnvelopeWords) -> Result<(), Corrupt> {
+        self.for_chains(self.classes(), envelope, |class| {
             self.chains.append(self.memory, class, entry, envelope)
         })
     }
@@ -151,8 +156,8 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
     #[cold]
     fn unchain(&self, entry: u32) -> Result<(), Corrupt> {
         let cell = self.memory.entry(entry)?;
-        let envelope = (cell.word(0), cell.word(1));
-        self.for_chains(self.classes(), envelope.1, |class| {
+        let envelope = EnvelopeWords::of_cell(cell);
+        self.for_chains(self.classes(), envelope, |class| {
             self.chains.remove(self.memory, class, entry, envelope)
         })
     }
@@ -175,22 +180,22 @@ impl<'m> UnexpectedMessages<'m> {
         self.push(words, MESSAGE_ENTRIES)
     }
 
-    /// The oldest message that a receive with these envelope words would take; `takes` is asked of a
+    /// The oldest message that a receive with this envelope would take; `takes` is asked of a
     /// message's.
     #[inline]
     pub fn find_message(
         &self,
-        receive: (u64, u64),
-        takes: impl FnMut(u64, u64) -> bool,
+        receive: EnvelopeWords,
+        takes: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         self.find(receive, takes, |_| 0)
     }
 
     /// Gives a message another context, in which nothing else is.
-    pub fn set_context(&self, entry: u32, context: u32) -> Result<(), Corrupt> {
+    pub fn set_context(&self, entry: u32, context: Context) -> Result<(), Corrupt> {
         let cell = self.memory.entry(entry)?;
         self.unchain(entry)?;
-        cell.set_word(0, cell.word(0) & 0xffff_ffff | (context as u64) << 32);
-        self.chain(entry, (cell.word(0), cell.word(1)))
+        descriptor::set_context(cell, context);
+        self.chain(entry, EnvelopeWords::of_cell(cell))
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{PostedReceives, UnexpectedMessages};
 use crate::matching::Envelope;
-use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
-use crate::memory::{Layout, NicMemory};
+use crate::memory::descriptor::{ANY_TAG, Check, ReceiveDescriptor, ReceiveWords};
+use crate::memory::ring::Words;
+use crate::memory::{CommRank, Context, Layout, LocalRank, NicMemory, RequestId};
 use proptest::prelude::*;
 
 fn memory() -> NicMemory {
@@ -12,13 +13,21 @@ fn memory() -> NicMemory {
 
 /// Few contexts, sources and tags, so that many entries have the same.
 fn message() -> impl Strategy<Value = Envelope> {
-    (0u32..2, 0u32..3, 0i32..4).prop_map(|(context, source, tag)| Envelope { context, source, tag })
+    (0u32..2, 0u32..3, 0i32..4).prop_map(|(context, source, tag)| Envelope {
+        context: Context(context),
+        source: CommRank(source),
+        tag,
+    })
 }
 
 fn receive() -> impl Strategy<Value = Envelope> {
-    let source = prop_oneof![3 => 0u32..3, 1 => Just(ANY_SOURCE)];
+    let source = prop_oneof![3 => 0u32..3, 1 => Just(CommRank::ANY_SOURCE.0)];
     let tag = prop_oneof![3 => 0i32..4, 1 => Just(ANY_TAG)];
-    (0u32..2, source, tag).prop_map(|(context, source, tag)| Envelope { context, source, tag })
+    (0u32..2, source, tag).prop_map(|(context, source, tag)| Envelope {
+        context: Context(context),
+        source: CommRank(source),
+        tag,
+    })
 }
 
 #[derive(Clone, Debug)]
@@ -45,23 +54,27 @@ fn steps(
 }
 
 /// A descriptor's words, with a number that tells it from all others.
-fn words(envelope: &Envelope, number: u32) -> [u64; 8] {
-    let (first, second) = envelope.words();
-    // No kind is 0: an empty place has that.
-    [first | 1, second, 0, (number as u64) << 32, 0, 0, 0, 0]
+fn words(envelope: &Envelope, number: u32) -> Words {
+    let Envelope { context, source, tag } = *envelope;
+    let (request, check) = (RequestId(number), Check::NONE);
+    ReceiveDescriptor { context, source, tag, capacity: 0, check, request, address: 0 }.encode()
+}
+
+fn number_of(words: &Words) -> u32 {
+    ReceiveWords(words).request().0
 }
 
 proptest! {
     #[test]
     fn a_receive_takes_the_oldest_message_that_it_may(steps in steps(message(), receive().boxed())) {
         let memory = memory();
-        let unexpected = UnexpectedMessages::of(&memory, memory.rank(0).unwrap());
-        let other = UnexpectedMessages::of(&memory, memory.rank(1).unwrap());
+        let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
+        let other = UnexpectedMessages::of(&memory, memory.rank(LocalRank(1)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
         let mut renamed = 100;
         for (number, step) in (0u32..).zip(steps) {
             let sought = |receive: Envelope| {
-                let takes = |first, second| receive.takes(&Envelope::of_words(first, second));
+                let takes = |message| receive.takes(&Envelope::of(message));
                 unexpected.find_message(receive.words(), takes).unwrap()
             };
             match step {
@@ -73,13 +86,13 @@ proptest! {
                 Step::Take(receive) | Step::Rename(receive) => {
                     let expected = model.iter().position(|(message, _)| receive.takes(message));
                     let found = sought(receive);
-                    let numbers = found.map(|(_, cell)| (cell.word(3) >> 32) as u32);
+                    let numbers = found.map(|(_, cell)| number_of(&cell.read()));
                     prop_assert_eq!(numbers, expected.map(|at| model[at].1));
                     match (found, step) {
                         (Some((entry, _)), Step::Rename(_)) => {
                             renamed += 1;
-                            unexpected.set_context(entry, renamed).unwrap();
-                            model[expected.unwrap()].0.context = renamed;
+                            unexpected.set_context(entry, Context(renamed)).unwrap();
+                            model[expected.unwrap()].0.context = Context(renamed);
                         }
                         (Some((entry, _)), _) => {
                             unexpected.remove(entry).unwrap();
@@ -90,7 +103,7 @@ proptest! {
                 }
                 Step::Remove(at) if !model.is_empty() => {
                     let (_, number) = model.remove(at % model.len());
-                    let is_it = |words: &[u64; 8]| (words[3] >> 32) as u32 == number;
+                    let is_it = |words: &Words| number_of(words) == number;
                     let (entry, _) = unexpected.find_words(is_it).unwrap().unwrap();
                     unexpected.remove(entry).unwrap();
                 }
@@ -101,10 +114,10 @@ proptest! {
         }
         // Those in contexts of their own are found there.
         while let Some((envelope, number)) = model.pop() {
-            let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+            let takes = |message| envelope.takes(&Envelope::of(message));
             let (entry, cell) = unexpected.find_message(envelope.words(), takes).unwrap().unwrap();
-            if envelope.context > 100 {
-                prop_assert_eq!((cell.word(3) >> 32) as u32, number);
+            if envelope.context > Context(100) {
+                prop_assert_eq!(number_of(&cell.read()), number);
                 unexpected.remove(entry).unwrap();
             }
         }
@@ -113,7 +126,7 @@ proptest! {
     #[test]
     fn a_message_meets_the_oldest_receive_that_takes_it(steps in steps(receive(), message().boxed())) {
         let memory = memory();
-        let posted = PostedReceives::of(&memory, memory.rank(0).unwrap());
+        let posted = PostedReceives::of(&memory, memory.rank(LocalRank(0)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
         for (number, step) in (0u32..).zip(steps) {
             match step {
@@ -123,10 +136,10 @@ proptest! {
                 }
                 Step::Take(message) | Step::Rename(message) => {
                     let expected = model.iter().position(|(receive, _)| receive.takes(&message));
-                    let takes = |first, second| Envelope::of_words(first, second).takes(&message);
+                    let takes = |receive| Envelope::of(receive).takes(&message);
                     let found = posted.find_receive(message.words(), takes).unwrap();
                     prop_assert_eq!(
-                        found.map(|(_, words)| (words[3] >> 32) as u32),
+                        found.map(|(_, words)| number_of(&words)),
                         expected.map(|at| model[at].1)
                     );
                     if let Some((at, _)) = found {
@@ -136,7 +149,7 @@ proptest! {
                 }
                 Step::Remove(at) if !model.is_empty() => {
                     let (_, number) = model.remove(at % model.len());
-                    let at = posted.find_request(number).unwrap().unwrap();
+                    let at = posted.find_request(RequestId(number)).unwrap().unwrap();
                     posted.remove(at).unwrap();
                 }
                 Step::Remove(_) => {}
@@ -150,19 +163,19 @@ proptest! {
 #[test]
 fn the_search_of_a_long_queue_does_not_grow_with_it() {
     let memory = memory();
-    let unexpected = UnexpectedMessages::of(&memory, memory.rank(0).unwrap());
+    let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
     const MESSAGES: i32 = 100_000;
     for tag in 0..MESSAGES {
-        let envelope = Envelope { context: 1, source: tag as u32 % 7, tag };
+        let envelope = Envelope { context: Context(1), source: CommRank(tag as u32 % 7), tag };
         assert!(unexpected.push_message(&words(&envelope, tag as u32)).unwrap());
     }
     let mut looks = 0u64;
     for tag in (0..MESSAGES).rev() {
-        let source = if tag % 2 == 0 { ANY_SOURCE } else { tag as u32 % 7 };
-        let receive = Envelope { context: 1, source, tag };
-        let takes = |first, second| {
+        let source = if tag % 2 == 0 { CommRank::ANY_SOURCE } else { CommRank(tag as u32 % 7) };
+        let receive = Envelope { context: Context(1), source, tag };
+        let takes = |message| {
             looks += 1;
-            receive.takes(&Envelope::of_words(first, second))
+            receive.takes(&Envelope::of(message))
         };
         let (entry, _) = unexpected.find_message(receive.words(), takes).unwrap().unwrap();
         unexpected.remove(entry).unwrap();

@@ -18,7 +18,7 @@ use super::pool_state::PoolState;
 use crate::memory::pool::NONE;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::sync::{AtomicU64, Ordering, fence};
-use crate::memory::{Corrupt, NicMemory, Word};
+use crate::memory::{Corrupt, LocalRank, NicMemory, Word};
 use std::ptr::NonNull;
 
 /// What is in a pool, or in those of several ranks.
@@ -33,7 +33,7 @@ pub struct Usage {
 impl Usage {
     /// Of the pools of all ranks of this node.
     pub fn of_all(memory: &NicMemory) -> Self {
-        let pools = (0..memory.layout().local_ranks).filter_map(|rank| UnexpectedPool::of(memory, rank).ok());
+        let pools = memory.local_ranks().filter_map(|rank| UnexpectedPool::of(memory, rank).ok());
         pools.map(|pool| pool.usage()).fold(Self::default(), |sum, pool| Self {
             messages: sum.messages.wrapping_add(pool.messages),
             bytes: sum.bytes.wrapping_add(pool.bytes),
@@ -45,7 +45,7 @@ impl Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForWhom {
     /// A rank of the pool's node.
-    Rank(u32),
+    Rank(LocalRank),
     /// The driver of messages between nodes.
     Driver,
     /// Several of them.
@@ -57,7 +57,7 @@ impl ForWhom {
         match self {
             ForWhom::Several => 1,
             ForWhom::Driver => 2,
-            ForWhom::Rank(local_index) => local_index.saturating_add(3),
+            ForWhom::Rank(local_rank) => local_rank.0.saturating_add(3),
         }
     }
 
@@ -66,7 +66,7 @@ impl ForWhom {
             0 => None,
             1 => Some(ForWhom::Several),
             2 => Some(ForWhom::Driver),
-            rank => Some(ForWhom::Rank(rank - 3)),
+            rank => Some(ForWhom::Rank(LocalRank(rank - 3))),
         }
     }
 }
@@ -79,7 +79,7 @@ const KEPT_CHUNKS: u32 = 16;
 /// Answers the bytes.
 pub fn trim<Held>(memory: &NicMemory, try_hold: impl Fn() -> Option<Held>) -> Result<u64, Corrupt> {
     let mut bytes = 0;
-    for rank in 0..memory.layout().local_ranks {
+    for rank in memory.local_ranks() {
         let pool = UnexpectedPool::of(memory, rank)?;
         let messages = pool.messages();
         let is_still = pool.state.messages_seen.get() == messages;
@@ -120,7 +120,7 @@ impl PoolBlock {
 #[derive(Clone, Copy)]
 pub struct UnexpectedPool<'m> {
     memory: &'m NicMemory,
-    owner: u32,
+    owner: LocalRank,
     state: &'m PoolState,
 }
 
@@ -129,7 +129,7 @@ impl<'m> UnexpectedPool<'m> {
     ///
     /// # Errors
     /// There is no such rank.
-    pub fn of(memory: &'m NicMemory, owner: u32) -> Result<Self, Corrupt> {
+    pub fn of(memory: &'m NicMemory, owner: LocalRank) -> Result<Self, Corrupt> {
         Ok(Self { memory, owner, state: &memory.rank(owner)?.unexpected })
     }
 
@@ -430,14 +430,14 @@ mod tests {
         #[test]
         fn messages_stay_what_they_are_until_they_are_given_back_and_memory_stays_within_the_limit(steps in proptest::collection::vec((any::<Option<(u16, bool)>>(), 0..=CHUNK_BYTES as u64), 0..300)) {
             let memory = memory();
-            let pool = UnexpectedPool::of(&memory, 1).unwrap();
+            let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
             let mut kept: Vec<(u64, Vec<u8>)> = Vec::new();
             for (salt, (step, bytes)) in steps.into_iter().enumerate() {
                 match step {
                     None => {
                         let data = message(bytes >> (salt % 12), salt);
                         // SAFETY: a vector of that length.
-                        match unsafe { pool.put(data.as_ptr(), data.len() as u64, ForWhom::Rank(0)) }.unwrap() {
+                        match unsafe { pool.put(data.as_ptr(), data.len() as u64, ForWhom::Rank(LocalRank(0))) }.unwrap() {
                             Some(word) => kept.push((word, data)),
                             None => prop_assert!(!kept.is_empty()),
                         }
@@ -456,9 +456,9 @@ mod tests {
             }
             for (word, _) in kept.drain(..) { _ = pool.give_back(word).unwrap() }
             // All of it serves the longest messages again.
-            let whole: Vec<_> = (0..CHUNKS).map(|_| pool.take(CHUNK_BYTES as u64, ForWhom::Rank(0)).unwrap().unwrap()).collect();
+            let whole: Vec<_> = (0..CHUNKS).map(|_| pool.take(CHUNK_BYTES as u64, ForWhom::Rank(LocalRank(0))).unwrap().unwrap()).collect();
             prop_assert_eq!(pool.usage(), Usage { messages: CHUNKS, bytes: CHUNKS * CHUNK_BYTES as u64 });
-            prop_assert_eq!(pool.take(1, ForWhom::Rank(0)).unwrap(), None);
+            prop_assert_eq!(pool.take(1, ForWhom::Rank(LocalRank(0))).unwrap(), None);
             prop_assert_eq!(pool.room_bytes(), 0);
             whole.into_iter().for_each(|word| _ = pool.give_back(word).unwrap());
             prop_assert_eq!(pool.room_bytes(), CHUNK_BYTES as u64);
@@ -467,7 +467,7 @@ mod tests {
         #[test]
         fn words_that_name_no_block_are_errors(word: u64) {
             let memory = memory();
-            let pool = UnexpectedPool::of(&memory, 0).unwrap();
+            let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
             prop_assert!(pool.free(word).is_err());
             prop_assert!(pool.free(word & 0x00ff_ffff | IS_BLOCK).is_err());
             prop_assert!(pool.bytes(word, 1 << 40).is_err(), "longer than any block");
@@ -480,33 +480,34 @@ mod tests {
     #[test]
     fn a_block_that_is_given_back_twice_is_an_error() {
         let memory = memory();
-        let pool = UnexpectedPool::of(&memory, 0).unwrap();
-        let word = pool.take(100, ForWhom::Rank(0)).unwrap().unwrap();
+        let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
+        let word = pool.take(100, ForWhom::Rank(LocalRank(0))).unwrap().unwrap();
         pool.free(word).unwrap();
         assert!(pool.free(word).is_err());
-        let word = pool.take(100, ForWhom::Rank(0)).unwrap().unwrap();
+        let word = pool.take(100, ForWhom::Rank(LocalRank(0))).unwrap().unwrap();
         pool.give_back(word).unwrap();
         pool.give_back(word).unwrap();
-        assert!(pool.take(100, ForWhom::Rank(0)).is_err(), "a list in a circle ends");
+        assert!(pool.take(100, ForWhom::Rank(LocalRank(0))).is_err(), "a list in a circle ends");
     }
 
     #[test]
     fn who_found_no_room_is_told_of_the_next_that_comes_back() {
         let memory = memory();
-        let pool = UnexpectedPool::of(&memory, 0).unwrap();
+        let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
         let came = || memory.header().room.came();
-        let mut words: Vec<u64> =
-            (0..CHUNKS).map(|_| pool.take(CHUNK_BYTES as u64, ForWhom::Rank(1)).unwrap().unwrap()).collect();
+        let mut words: Vec<u64> = (0..CHUNKS)
+            .map(|_| pool.take(CHUNK_BYTES as u64, ForWhom::Rank(LocalRank(1))).unwrap().unwrap())
+            .collect();
         let mut give = || pool.give_back(words.pop().unwrap()).unwrap();
         assert_eq!((give(), came()), (None, 0), "nobody wants it");
-        assert!(pool.take(CHUNK_BYTES as u64, ForWhom::Rank(1)).unwrap().is_some());
-        assert_eq!(pool.take(1, ForWhom::Rank(1)).unwrap(), None);
-        assert_eq!(pool.take(1, ForWhom::Rank(1)).unwrap(), None);
-        assert_eq!((give(), came()), (Some(ForWhom::Rank(1)), 1));
+        assert!(pool.take(CHUNK_BYTES as u64, ForWhom::Rank(LocalRank(1))).unwrap().is_some());
+        assert_eq!(pool.take(1, ForWhom::Rank(LocalRank(1))).unwrap(), None);
+        assert_eq!(pool.take(1, ForWhom::Rank(LocalRank(1))).unwrap(), None);
+        assert_eq!((give(), came()), (Some(ForWhom::Rank(LocalRank(1))), 1));
         assert_eq!((give(), came()), (None, 1), "it was told");
         assert!(pool.take(CHUNK_BYTES as u64, ForWhom::Driver).unwrap().is_some());
         assert!(pool.take(CHUNK_BYTES as u64, ForWhom::Driver).unwrap().is_some());
-        for whose in [ForWhom::Driver, ForWhom::Rank(0)] {
+        for whose in [ForWhom::Driver, ForWhom::Rank(LocalRank(0))] {
             assert_eq!(pool.take(1, whose).unwrap(), None);
         }
         pool.free(words.pop().unwrap()).unwrap();
@@ -522,11 +523,11 @@ mod tests {
         let layout = Layout::new(1, 1, [0; 2]).unwrap().with_unexpected_bytes(chunks * CHUNK_BYTES as u64);
         let memory = NicMemory::create_private(layout, 0, 1).unwrap();
         let processor = Processor::new(&memory, Holder::NIC_THREAD);
-        let pool = UnexpectedPool::of(&memory, 0).unwrap();
+        let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
         let data = message(CHUNK_BYTES as u64, 1);
         for _ in 0..2 {
             // SAFETY: a vector of that length.
-            let put = || unsafe { pool.put(data.as_ptr(), data.len() as u64, ForWhom::Rank(0)) };
+            let put = || unsafe { pool.put(data.as_ptr(), data.len() as u64, ForWhom::Rank(LocalRank(0))) };
             let mut words: Vec<u64> = (0..chunks).map(|_| put().unwrap().unwrap()).collect();
             pool.count_message();
             let last = words.pop().unwrap();
@@ -553,11 +554,11 @@ mod tests {
     fn no_room_is_no_error() {
         let layout = Layout::new(1, 1, [0; 2]).unwrap().with_unexpected_bytes(0);
         let memory = NicMemory::create_private(layout, 0, 1).unwrap();
-        let pool = UnexpectedPool::of(&memory, 0).unwrap();
+        let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
         assert_eq!(
-            (pool.take(1, ForWhom::Rank(0)).unwrap(), pool.room_bytes(), pool.refused()),
+            (pool.take(1, ForWhom::Rank(LocalRank(0))).unwrap(), pool.room_bytes(), pool.refused()),
             (None, 0, 1)
         );
-        assert_eq!(pool.take(CHUNK_BYTES as u64 + 1, ForWhom::Rank(0)).unwrap(), None);
+        assert_eq!(pool.take(CHUNK_BYTES as u64 + 1, ForWhom::Rank(LocalRank(0))).unwrap(), None);
     }
 }
