@@ -5,6 +5,7 @@
 //! ring of receives, or asks which message a receive would take, posts first what is held.
 
 use super::error::PortError;
+use super::held::Held;
 use super::lending::{SOME_REQUESTS, Stepped, Waiting};
 use super::posting::about_receive;
 use super::rank_port::Port;
@@ -22,15 +23,6 @@ use crate::threads::completer::Completer;
 const MOST_HELD: usize = 16;
 
 const _: () = assert!(MOST_HELD <= RECEIVE_RING);
-
-/// A receive that its rank has begun, and not posted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    request: RequestId,
-    /// The source.
-    sender: LocalRank,
-    envelope: Envelope,
-}
 
 impl Port {
     /// Begins a receive as [`Self::post_receive_of`] does, without a check: its rank holds it, if it may find

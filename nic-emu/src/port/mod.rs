@@ -9,7 +9,7 @@
 //! | `rank_port`, `error` | the port, and why it cannot go on |
 //! | `posting`, `filling`, `room` | descriptors in rings; messages of several pieces; what a poster waits for |
 //! | `buffering`, `draining` | messages in slabs of their sender |
-//! | `claiming`, `holding` | messages that a rank takes out of rings of others itself; receives that it holds for that |
+//! | `claiming`, `holding`, `held` | messages that a rank takes out of rings of others itself; receives that it holds for that |
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
 //! | `waits`, `lending`, `ahead`, `meeting` | how a rank waits, and lends its core; how it waits for a collective |
@@ -26,6 +26,7 @@ mod completing;
 mod draining;
 mod error;
 mod filling;
+mod held;
 mod holding;
 mod keeper;
 mod keeping;

@@ -3,7 +3,7 @@
 use super::ahead::Ahead;
 use super::draining::Draining;
 use super::error::PortError;
-use super::holding::Held;
+use super::held::Held;
 use super::keeper::Keeping;
 use super::lane_pace::LanePace;
 use super::own_transfer::OwnTransfer;
