@@ -82,11 +82,10 @@ impl Port {
         waiting::wake_nic_thread(&self.memory, self.wake_pipe.as_ref().map(|pipe| pipe.as_fd()));
     }
 
-    /// Begins a wait, which the loop of [`super::Waits`] drives: [`Port::wait_step`], then, after
-    /// [`Stepped::Nothing`], [`Waiting::pause`], and so on until what it waits for has come; then
-    /// [`Port::end_wait`]. Where waits lie in each other, or threads wait at the same time, the first begins
-    /// and the last ends. `request` is what is waited for, if that is one request (then a step ends as soon
-    /// as that is no more pending), or [`SOME_REQUESTS`]. None is for what nobody wakes a rank for.
+    /// Begins a wait, which the loop of [`super::Waits`] drives, and [`Port::end_wait`] ends. Where waits lie
+    /// in each other, or threads wait at the same time, the first begins and the last ends. `request` is what
+    /// is waited for, if that is one request (then a step ends as soon as that is no more pending), or
+    /// [`SOME_REQUESTS`]. None is for what nobody wakes a rank for.
     #[inline]
     pub fn begin_wait(&mut self, request: Option<RequestId>) -> Waiting {
         self.set_activity(Activity::Polling);
@@ -106,7 +105,7 @@ impl Port {
 
     /// One step of a wait: progress, and what others are told of it.
     #[inline]
-    pub fn wait_step(
+    pub(super) fn wait_step(
         &mut self,
         waiting: &mut Waiting,
         what: impl FnOnce(&Port) -> WaitingFor,
