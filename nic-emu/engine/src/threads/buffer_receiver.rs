@@ -32,7 +32,7 @@ pub struct BufferReceiver<'a, 'm> {
     memory: &'m NicMemory,
     completer: &'a mut Completer<'m>,
     dma: &'a mut DmaHelper<'m>,
-    /// Descriptors taken in this slice.
+    /// Descriptors taken in this slice, and receives of messages that were claimed.
     pub descriptors: u64,
     /// Matched pairs in this slice.
     pub matched: u64,
@@ -158,7 +158,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         };
         let block = self.memory.rank(local_rank)?;
         if block.claims.is_passed_over(sender, send.0[LABEL]) {
-            self.matched += 1;
+            // Its receive has no descriptor, and counts as if it had.
+            (self.matched, self.descriptors) = (self.matched + 1, self.descriptors + 1);
             return Ok(true);
         }
         let posted = PostedReceives::of(self.memory, block);
