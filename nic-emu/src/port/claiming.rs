@@ -12,7 +12,7 @@ use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::descriptor::{
-    Check, INLINE_BYTES, MessageWords, Payload, PointToPoint, SendDescriptor, SendWords, is_send,
+    Check, INLINE_BYTES, MessageWords, Payload, PointToPoint, SendWords, is_send,
 };
 use crate::memory::doorbell::{Heads, RingKind};
 use crate::memory::ring::{Ring, Words};
@@ -36,28 +36,14 @@ impl Found {
         SendWords(&self.words).message()
     }
 
-    /// The first of its slabs, if it is there that its bytes are.
+    /// The first of its slabs, if its bytes are there, nobody waits for the end of the send, and no call is
+    /// compared.
     #[inline(never)]
     pub(super) fn slab(&self) -> Option<SlabId> {
-        match PointToPoint::decode(&self.words) {
-            Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(first), .. })) => Some(first),
-            _ => None,
-        }
-    }
-
-    /// Whether nobody waits for the end of this send, no call is compared, and the bytes are in NIC memory.
-    #[inline]
-    fn is_for_taking(&self) -> bool {
-        self.message().is_buffered_inline() || self.is_in_slabs()
-    }
-
-    #[inline(never)]
-    fn is_in_slabs(&self) -> bool {
-        let Some(PointToPoint::Send(send)) = PointToPoint::decode(&self.words) else { return false };
-        matches!(send.payload, Payload::Slab(_))
-            && !send.synchronous
-            && send.request == RequestId::NONE
-            && send.check == Check::NONE
+        let Some(PointToPoint::Send(send)) = PointToPoint::decode(&self.words) else { return None };
+        let Payload::Slab(first) = send.payload else { return None };
+        let is_plain = !send.synchronous && send.request == RequestId::NONE && send.check == Check::NONE;
+        is_plain.then_some(first)
     }
 }
 
@@ -78,16 +64,10 @@ impl Port {
         (data, room): (*mut u8, usize),
         may_poll: bool,
     ) -> Result<Option<Outcome>, PortError> {
-        if envelope.source == CommRank::ANY_SOURCE
-            || !self.pacing.lets_ranks_claim()
-            || !self.outstanding.is_empty()
-        {
+        if !self.outstanding.is_empty() {
             return Ok(None);
         }
-        let Some(sender) = self.memory.local_rank(peer)? else { return Ok(None) };
-        if sender.index() >= CLAIMED_SENDERS {
-            return Ok(None);
-        }
+        let Some(sender) = self.sender_to_claim_from(envelope, peer)? else { return Ok(None) };
         let most = if may_poll { self.waiting.polls + self.waiting.claim_yields } else { 0 };
         let mut looks = 0;
         let found = loop {
@@ -123,6 +103,19 @@ impl Port {
             }
         }
         Ok(Some(Outcome { source: message.source, tag: message.tag, length, cancelled: false }))
+    }
+
+    /// The source of a receive, if this rank may claim messages of it: one rank of its node.
+    #[inline]
+    pub(super) fn sender_to_claim_from(
+        &self,
+        envelope: &Envelope,
+        peer: Rank,
+    ) -> Result<Option<LocalRank>, PortError> {
+        if envelope.source == CommRank::ANY_SOURCE || !self.pacing.lets_ranks_claim() {
+            return Ok(None);
+        }
+        Ok(self.memory.local_rank(peer)?.filter(|sender| sender.index() < CLAIMED_SENDERS))
     }
 
     /// The first message of a rank for this one that nobody has taken.
@@ -164,7 +157,8 @@ impl Port {
     #[inline]
     pub(super) fn claim(&self, found: &Found) -> Result<bool, PortError> {
         let Found { sender, place, label, .. } = *found;
-        if !found.is_for_taking() || !self.is_first_in_order() {
+        let is_buffered = found.message().is_buffered_inline() || found.slab().is_some();
+        if !is_buffered || !self.is_first_in_order() {
             return Ok(false);
         }
         let claims = &self.block().claims;

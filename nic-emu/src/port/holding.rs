@@ -10,12 +10,11 @@ use super::lending::{SOME_REQUESTS, Stepped, Waiting};
 use super::posting::about_receive;
 use super::rank_port::Port;
 use crate::matching::Envelope;
-use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::descriptor::{Check, ReceiveDescriptor};
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::Delivery;
 use crate::memory::slab::BUFFERED_BYTES;
-use crate::memory::{CommRank, LocalRank, RECEIVE_RING, Rank, RequestId};
+use crate::memory::{LocalRank, RECEIVE_RING, Rank, RequestId};
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
 
@@ -42,33 +41,15 @@ impl Port {
         signature: u16,
         place: (*mut u8, usize),
     ) -> Result<RequestId, PortError> {
-        let Some(sender) = self.sender_to_hold(envelope, peer.0, place.1)? else {
+        let may_hold = place.1 <= BUFFERED_BYTES && self.held.len() < MOST_HELD && self.is_first_in_order();
+        let sender = if may_hold { self.sender_to_claim_from(envelope, peer.0)? } else { None };
+        let Some(sender) = sender else {
             // SAFETY: the caller's promise.
             return unsafe { self.post_receive_of(envelope, Check::NONE, peer, signature, place) };
         };
         let request = self.arm(Purpose::Receive, about_receive(envelope, peer, signature, place))?;
         self.held.push(Held { request, sender, envelope: *envelope });
         Ok(request)
-    }
-
-    /// The source of a receive that is to be held; none for one that is to be posted.
-    #[inline]
-    fn sender_to_hold(
-        &self,
-        envelope: &Envelope,
-        peer_in_job: Rank,
-        capacity: usize,
-    ) -> Result<Option<LocalRank>, PortError> {
-        if !self.pacing.lets_ranks_claim()
-            || capacity > BUFFERED_BYTES
-            || envelope.source == CommRank::ANY_SOURCE
-            || self.held.len() == MOST_HELD
-            || !self.is_first_in_order()
-        {
-            return Ok(None);
-        }
-        let sender = self.memory.local_rank(peer_in_job)?;
-        Ok(sender.filter(|&sender| sender.index() < CLAIMED_SENDERS))
     }
 
     /// Whether receives are held.

@@ -1,7 +1,7 @@
-//! The loop of a wait: progress, a look at what is waited for, a pause. There is one, for a port, and for who
-//! has a port and more to do between two looks ([`Waits`]).
+//! The loop of a wait: progress, a look at what is waited for, a pause. There is one loop, for a port, and
+//! for a process that has a port and more to do between two looks ([`Waits`]).
 //!
-//! A rank polls first, then yields, then sleeps ([`crate::host::waiting`]). Who may sleep asks
+//! A rank polls first, then yields, then sleeps ([`crate::host::waiting`]). A rank that may sleep asks
 //! [`Port::should_sleep`]; if so it announces that it sleeps, does one more step of its wait and looks once
 //! more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
