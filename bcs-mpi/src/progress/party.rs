@@ -14,7 +14,7 @@ use super::members::{Members, Membership};
 use super::memory::Memory;
 use super::nodes::Nodes;
 use super::pending::Pending;
-use crate::api::{Mode, Received, bcs_recv, bcs_send};
+use crate::api::{Mode, bcs_send};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::MpiResult;
 use crate::object::Group;
@@ -267,8 +267,19 @@ impl Party {
         from: u32,
         (place, signature): (Memory, u16),
     ) -> MpiResult<RequestId> {
-        let envelope = self.receive_from(from);
-        let (check, peer) = (self.check(signature), (self.job_rank(from), self.comm.0 as u64));
+        self.post_receive_of(process, from, place, self.check(signature))
+    }
+
+    /// Posts a receive. It is not held (`Port::begin_receive`): a slice that takes its message has compared
+    /// before what the members have called.
+    fn post_receive_of(
+        &self,
+        process: &mut Guard,
+        from: u32,
+        place: Memory,
+        check: Check,
+    ) -> MpiResult<RequestId> {
+        let (envelope, peer) = (self.receive_from(from), (self.job_rank(from), self.comm.0 as u64));
         let what = || WaitingFor { peer: CommRank(from), peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
@@ -424,16 +435,8 @@ impl Members for Party {
 
     fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Pending> {
         with(|process| {
-            let (envelope, mode) = (self.receive_from(from), Mode::NonBlocking);
-            let (peer, room) = ((self.job_rank(from), self.comm), (place.first(), place.bytes(), 0));
-            // SAFETY: the promise of `Memory::new`.
-            let received = unsafe { bcs_recv(process, self.call, &envelope, peer, room, mode)? };
-            process.progress.has_posted = true;
-            let nic = match received {
-                Received::Request(request) => Some(request),
-                Received::Complete(_) => None,
-            };
-            Ok(self.pending(nic, Some(place.bytes() as u64)))
+            let request = self.post_receive_of(process, from, place, Check::NONE)?;
+            Ok(self.pending(Some(request), Some(place.bytes() as u64)))
         })
     }
 }
