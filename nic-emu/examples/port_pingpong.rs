@@ -6,6 +6,7 @@
 use bcs_core::{LocalRank, NodeId, Placement, Rank, SliceLength};
 use nic_emu::arithmetic::Arithmetic;
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
@@ -28,6 +29,7 @@ fn send(port: &mut Port, to: u32, data: &[u8]) {
         tag: 1,
         destination: Rank(to),
         synchronous: false,
+        check: Check::NONE,
         signature: 0,
     };
     // SAFETY: `data` outlives the wait below.

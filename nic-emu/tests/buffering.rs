@@ -5,6 +5,7 @@ mod ports;
 
 use bcs_core::{LocalRank, Rank, SliceLength};
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId, SlabId};
 use nic_emu::memory::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
@@ -29,6 +30,7 @@ fn send(port: &mut Port, data: &[u8], synchronous: bool) -> Posted {
         tag: 1,
         destination: Rank(1),
         synchronous,
+        check: Check::NONE,
         signature: 0,
     };
     // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.

@@ -5,13 +5,15 @@ mod ports;
 
 use bcs_core::{Rank, SliceLength};
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
+use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::NicMemory;
 use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::slab::BUFFERED_BYTES;
-use nic_emu::memory::status::WaitingFor;
+use nic_emu::memory::status::{Room, WaitingFor};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
+use nic_emu::memory::{NicMemory, SEND_RING};
 use nic_emu::port::{Outcome, Port, Posted, Send, now_ns};
 use nic_emu::threads::processor::{Lent, Processor};
 use ports::ports;
@@ -36,6 +38,7 @@ fn send(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) {
         tag,
         destination: Rank(1),
         synchronous,
+        check: Check::NONE,
         signature: 0,
     };
     // SAFETY: the data lives until the send is complete.
@@ -200,6 +203,7 @@ fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixe
             tag: 1,
             destination: Rank(1),
             synchronous,
+            check: Check::NONE,
             signature: 0,
         };
         // SAFETY: the callers' data lives as long as the test.
@@ -243,7 +247,7 @@ fn receive_in_windows(port: &mut Port, plan: &[(i32, usize, bool)], seed: u64) {
             let (envelope, room) = (Envelope { source, ..envelope(tag) }, (buffer.as_mut_ptr(), bytes));
             let peer = if source == CommRank(0) { Rank(0) } else { Rank::NOBODY };
             // SAFETY: the buffers live until their receives are complete.
-            let posted = unsafe { port.begin_receive(&envelope, (peer, 0), 0, room) };
+            let posted = unsafe { port.begin_receive(&envelope, Check::NONE, (peer, 0), 0, room) };
             pending.push((i, posted.unwrap()));
             if next(&mut state).is_multiple_of(10) {
                 port.progress().unwrap();
@@ -297,7 +301,7 @@ fn a_receive_that_is_held_is_complete_without_a_slice() {
         let buffer: &mut [u8; 100] = &mut buffers[i];
         let place = (buffer.as_mut_ptr(), buffer.len());
         // SAFETY: the buffers live until their receives are complete.
-        unsafe { receiver.begin_receive(&envelope(tag), (Rank(0), 0), 0, place) }.unwrap()
+        unsafe { receiver.begin_receive(&envelope(tag), Check::NONE, (Rank(0), 0), 0, place) }.unwrap()
     });
     send(&mut sender, 1, &message(100, 1), false);
     send(&mut sender, 2, &message(24, 2), false);
@@ -311,12 +315,85 @@ fn a_receive_that_is_held_is_complete_without_a_slice() {
 }
 
 #[test]
+fn a_ring_that_is_full_of_claimed_messages_needs_no_slice() {
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    let slices = || memory.control().slice.get();
+    let fill = |sender: &mut Port, from: usize| {
+        (from..SEND_RING).for_each(|i| send(sender, 1, &message(i % 30, i), false));
+        sender.lacks_cell(RingKind::Send)
+    };
+    let take = |receiver: &mut Port, messages: usize| {
+        for _ in 0..messages {
+            assert!(claim(receiver, 1, &mut [0; 30], false).is_some());
+        }
+    };
+    assert_eq!(fill(&mut sender, 0), Some(Room::SendRing), "nobody has received");
+    take(&mut receiver, 40);
+    assert!(memory.token().try_take(Holder::NIC_THREAD));
+    assert_eq!(sender.lacks_cell(RingKind::Send), Some(Room::SendRing), "somebody else is the processor");
+    memory.token().release();
+    assert_eq!(sender.lacks_cell(RingKind::Send), None);
+    assert_eq!(memory.header().slice.matched.get(), 40);
+    // The next round begins in the middle of the ring, with what nobody has claimed.
+    assert_eq!(fill(&mut sender, SEND_RING - 40), Some(Room::SendRing));
+    take(&mut receiver, SEND_RING);
+    assert_eq!((sender.lacks_cell(RingKind::Send), slices()), (None, 0));
+    // What is sent afterwards takes its turn in a slice.
+    send(&mut sender, 1, b"last", false);
+    run_slices(&memory);
+    let mut last = [0; 4];
+    receive(&mut receiver, 1, &mut last);
+    assert_eq!((&last, memory.header().slice.matched.get()), (b"last", 40 + SEND_RING as u64 + 1));
+}
+
+#[test]
+fn a_checked_message_is_claimed_if_it_fits_and_else_breaks_its_communicator_in_a_slice() {
+    let check = Check { call: 3, signature: 77 };
+    for (sent, bytes, fits) in [
+        (check, 8, true),
+        (check, 100, true),
+        (check, 0, true),
+        (check, 7, false),
+        (check, 101, false),
+        (Check { signature: 78, ..check }, 8, false),
+        (Check { call: 4, ..check }, 100, false),
+    ] {
+        let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+        // As much room as fits, but for 7 and 101 bytes.
+        let (data, mut buffer) = (message(bytes, 1), vec![0; [0, 8, 100][bytes.min(1) + bytes / 100]]);
+        let place = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: the buffer lives until the receive is complete.
+        let request = unsafe { receiver.begin_receive(&envelope(1), check, (Rank(0), 0), 0, place) }.unwrap();
+        let (context, source, tag) = (Context(2), CommRank(0), 1);
+        let send = Send {
+            context,
+            source,
+            tag,
+            destination: Rank(1),
+            synchronous: false,
+            signature: 0,
+            check: sent,
+        };
+        // SAFETY: it is buffered.
+        assert_eq!(unsafe { sender.post_send(&send, data.as_ptr(), bytes) }.unwrap(), Posted::Complete);
+        receiver.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap();
+        assert_eq!(receiver.check_whole(context).is_ok(), fits, "{sent:?}, {bytes} bytes");
+        assert_eq!(memory.header().slice.matched.get(), if fits { 0 } else { 1 });
+        assert!(!fits || buffer == data);
+    }
+}
+
+#[test]
 fn receives_that_are_held_come_before_what_is_asked_for_later() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let mut held = [0; 8];
     let hold = |receiver: &mut Port, buffer: &mut [u8; 8]| {
         // SAFETY: the callers' buffers live until their receives are complete.
-        unsafe { receiver.begin_receive(&envelope(1), (Rank(0), 0), 0, (buffer.as_mut_ptr(), 8)).unwrap() }
+        unsafe {
+            receiver
+                .begin_receive(&envelope(1), Check::NONE, (Rank(0), 0), 0, (buffer.as_mut_ptr(), 8))
+                .unwrap()
+        }
     };
     let finish = |receiver: &mut Port, request| {
         receiver.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap()

@@ -7,6 +7,7 @@ use bcs_core::{JobId, LocalRank, NodeId, NodeSet, Placement, Rank, SliceLength};
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Source, Ticket};
 use nic_emu::arithmetic::Arithmetic;
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
 use nic_emu::host::mapping::create;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
@@ -177,6 +178,7 @@ fn receive_after(harm: impl FnOnce(&NicMemory, &mut [u8])) -> (Result<(), PortEr
         tag: 1,
         destination: Rank(1),
         synchronous: false,
+        check: Check::NONE,
         signature: 0,
     };
     // SAFETY: the data lives until the end of the function.

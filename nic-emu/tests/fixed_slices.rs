@@ -3,6 +3,7 @@
 
 use bcs_core::{LocalRank, Rank};
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
 use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
@@ -61,6 +62,7 @@ impl Job {
             tag: 5,
             destination: Rank(1),
             synchronous: false,
+            check: Check::NONE,
             signature: 0,
         };
         let envelope = Envelope { context: CONTEXT, source: CommRank(0), tag: 5 };

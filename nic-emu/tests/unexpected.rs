@@ -5,6 +5,7 @@ mod ports;
 
 use bcs_core::{LocalRank, Rank, SliceLength};
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
 use nic_emu::hang::{HangReport, JobState};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::CommRank;
@@ -34,6 +35,7 @@ fn post(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) -> Posted {
         tag,
         destination: Rank(1),
         synchronous,
+        check: Check::NONE,
         signature: 0,
     };
     // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.

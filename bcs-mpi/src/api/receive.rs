@@ -55,7 +55,8 @@ pub unsafe fn bcs_recv(
     process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
     if mode == Mode::NonBlocking {
         // SAFETY: the caller's promise.
-        let request = unsafe { process.port.begin_receive(envelope, whose, told, (data, bytes))? };
+        let request =
+            unsafe { process.port.begin_receive(envelope, Check::NONE, whose, told, (data, bytes))? };
         return Ok(Received::Request(request));
     }
     // SAFETY: the caller's promise.

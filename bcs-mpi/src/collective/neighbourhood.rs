@@ -2,8 +2,7 @@
 //! along the edges of the topology in NIC memory ([`nic_emu::edge`]), without a slice of the NIC. One
 //! step.
 //!
-//! Every block is put before any is taken, and what is lent is read without its owner, so members do not
-//! wait for each other in a circle.
+//! Every block is put before any is taken, so members do not wait for each other in a circle.
 //!
 //! The wiring ([`crate::object::topology::wiring`]) is made when a communicator has its first such call:
 //! every member opens an edge for each of those that it receives along, and tells the sender which. It goes
@@ -11,15 +10,14 @@
 
 use super::algorithm::{AlongEdges, misfit, neighbour_exchange};
 use super::side;
-use crate::error::{MpiError, MpiResult};
+use crate::error::MpiResult;
 use crate::object::topology::Neighbours;
 use crate::object::topology::wiring::{EdgeEnds, Wiring};
 use crate::process::{Guard, Process, drive, with};
-use crate::progress::{Join, Joins, Memory, Party};
+use crate::progress::{Join, Joins, Memory, Party, Pending};
 use bcs_core::{LocalRank, Rank};
 use mds::Primitive;
 use nic_emu::edge::{EdgeReader, EdgeWriter};
-use nic_emu::memory::numbers::RequestId;
 use nic_emu::mismatch::EdgeEnd;
 use nic_emu::port::{Put, Take};
 use nic_emu::status::{Room, WaitingFor};
@@ -60,34 +58,16 @@ fn along(
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
     let (outgoing, landings) = (send.wires()?, receive.landings()?);
-    let mut requests = Vec::new();
-    let moved = put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut requests);
+    let mut messages = Join::new();
+    let moved = put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut messages);
     // Also where that has failed.
-    complete(process, party, requests)?;
+    drive(process, what, messages.all())?;
     moved?;
     neighbours.incoming.iter().for_each(|edge| receive.land(&landings, edge.block));
     Ok(())
 }
 
-/// Completes the messages of a call; where its members turn out to have called what does not fit, they
-/// are taken back.
-fn complete(process: &mut Guard, party: &Party, requests: Vec<RequestId>) -> MpiResult {
-    let count = requests.len();
-    for request in requests {
-        let mut is_taken_back = false;
-        process.wait_for(request, (party.call, count), |process| {
-            let outcome = process.port.test(request)?;
-            if outcome.is_none() && !is_taken_back && process.port.check_whole(party.context()).is_err() {
-                is_taken_back = true;
-                process.port.cancel(request)?;
-            }
-            Ok(outcome)
-        })?;
-    }
-    Ok(process.port.check_whole(party.context())?)
-}
-
-/// Puts every block on its edge, and takes those of others; answers what goes by messages in `requests`. What
+/// Puts every block on its edge, and takes those of others; answers what goes by messages in `messages`. What
 /// goes, and where it does, has to live until these are complete.
 fn put_and_take(
     process: &mut Guard,
@@ -96,25 +76,22 @@ fn put_and_take(
     exchange: &AlongEdges,
     wires: &mut EdgeEnds,
     (outgoing, landings): (&side::Wires, &side::Wires),
-    requests: &mut Vec<RequestId>,
+    messages: &mut Join<'_, Pending>,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
     let sent = |block: u32| (outgoing.at(block), send.signature(block));
     let wanted = |block: u32| (landings.at(block), receive.signature(block));
-    let mut lent = Vec::new();
     for (edge, _) in neighbours.incoming.iter().zip(&wires.incoming).filter(|(_, wire)| wire.is_none()) {
-        requests.push(party.receive_along(process, edge.peer, wanted(edge.block))?);
+        messages.add(party.receive_along(process, edge.peer, wanted(edge.block))?);
     }
-    for (i, (edge, wire)) in neighbours.outgoing.iter().zip(&mut wires.outgoing).enumerate() {
+    for (edge, wire) in neighbours.outgoing.iter().zip(&mut wires.outgoing) {
         let block = sent(edge.block);
         let put = match wire {
             Some(wire) => put(process, party, what, wire, block)?,
             None => Put::AsMessage,
         };
-        match put {
-            Put::Lent => lent.push(i),
-            Put::AsMessage => requests.extend(party.send_along(process, edge.peer, block)?),
-            Put::Buffered | Put::Full => {}
+        if put == Put::AsMessage {
+            messages.add(party.send_along(process, edge.peer, block)?);
         }
     }
     exchange.copy_own(party, process)?;
@@ -122,19 +99,7 @@ fn put_and_take(
         let Some(wire) = wire else { continue };
         let block = wanted(edge.block);
         if !take(process, party, what, wire, edge.peer, block)? {
-            requests.push(party.receive_along(process, edge.peer, block)?);
-        }
-    }
-    for i in lent {
-        let (edge, Some(wire)) = (neighbours.outgoing[i], &wires.outgoing[i]) else { continue };
-        let shared = process.is_shared();
-        process.port.watch_lent(wire, shared)?;
-        let was_read = process.wait(what, |process| {
-            let was_read = process.port.was_read(wire)?;
-            found(process, party, was_read)
-        })?;
-        if !was_read {
-            requests.extend(party.send_along(process, edge.peer, sent(edge.block))?);
+            messages.add(party.receive_along(process, edge.peer, block)?);
         }
     }
     Ok(())
@@ -158,7 +123,7 @@ fn put(
 ) -> MpiResult<Put> {
     loop {
         let check = party.check(signature);
-        // SAFETY: the promise of `Memory::new`; what is lent was read when the call returns.
+        // SAFETY: the promise of `Memory::new`.
         match unsafe { process.port.put_along(edge, check, data.first(), data.bytes())? } {
             Put::Full => {
                 let what = WaitingFor { room: Room::Edge, ..*what };
@@ -199,15 +164,7 @@ fn take(
         return Err(misfit(process, party, &sender, &receiver));
     }
     // SAFETY: the promise of `Memory::new`; the message has as many bytes.
-    let mut look =
-        |process: &mut Process| match unsafe { process.port.take_along(edge, &arrived, to.first()) } {
-            Ok(take) => Ok(take),
-            // Who lent it may have left, with an error.
-            Err(error) => {
-                process.port.check_whole(party.context())?;
-                Err(MpiError::from(error))
-            }
-        };
+    let mut look = |process: &mut Process| unsafe { process.port.take_along(edge, &arrived, to.first()) };
     let mut take = look(process)?;
     if take == Take::Partly {
         take = process.wait(what, |process| Ok(Some(look(process)?).filter(|take| *take != Take::Partly)))?;
@@ -232,11 +189,10 @@ async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEn
             None => Ok(None),
         })?);
     }
-    // 1 + the number of the edge, or 0; and how many messages have gone along it before.
-    let tell = |edge: &EdgeReader| (edge.edge as u64 + 1) | (edge.taken as u64) << 32;
-    let told = incoming.iter().map(|edge| edge.as_ref().map_or(0, tell).to_ne_bytes());
-    let told: Vec<[u8; 8]> = told.collect();
-    let mut heard = vec![[0u8; 8]; neighbours.outgoing.len()];
+    // 1 + the number of the edge, or 0.
+    let tell = |edge: &Option<EdgeReader>| edge.as_ref().map_or(0, |edge| edge.edge + 1).to_ne_bytes();
+    let told: Vec<[u8; 4]> = incoming.iter().map(tell).collect();
+    let mut heard = vec![[0u8; 4]; neighbours.outgoing.len()];
     let mut join = Join::new();
     for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
         join.receive(&party, edge.peer, number)?;
@@ -248,10 +204,8 @@ async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEn
     let mut outgoing = Vec::with_capacity(heard.len());
     for (edge, number) in neighbours.outgoing.iter().zip(heard) {
         let receiver = with(|process| local(process, edge.peer))?;
-        let heard = u64::from_ne_bytes(number);
-        let number = (heard as u32).checked_sub(1);
-        let writer = |(receiver, number)| EdgeWriter::new(receiver, number, (heard >> 32) as u32);
-        outgoing.push(receiver.zip(number).map(writer));
+        let number = u32::from_ne_bytes(number).checked_sub(1);
+        outgoing.push(receiver.zip(number).map(|(receiver, number)| EdgeWriter::new(receiver, number)));
     }
     Ok(Box::new(EdgeEnds { incoming: incoming.into(), outgoing: outgoing.into() }))
 }

@@ -14,6 +14,7 @@ use crate::object::request::{Begun, Finished, Parts, Starter, State, Status};
 use crate::process;
 use crate::request::persistent;
 use bcs_core::Rank;
+use nic_emu::descriptor::Check;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Posted, Send};
@@ -89,7 +90,7 @@ impl Starter for PersistentReceive {
         let (whose, (data, bytes, told)) = ((*peer_in_job, self.comm.0 as u64), self.place);
         // SAFETY: the program leaves its buffer alone while the request is active, and the request keeps a
         // staged one.
-        let nic = unsafe { parts.port.begin_receive(envelope, whose, told, (data, bytes))? };
+        let nic = unsafe { parts.port.begin_receive(envelope, Check::NONE, whose, told, (data, bytes))? };
         Ok(Begun::Messages(State::Receive(nic, self.staged.take())))
     }
 

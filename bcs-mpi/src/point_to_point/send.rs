@@ -12,6 +12,7 @@ use crate::object::datatype::buffer::{Elements, NAMES, Names};
 use crate::object::request::{BUFFERED, State};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
+use nic_emu::descriptor::Check;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::Send;
 use std::ffi::{c_int, c_void};
@@ -73,6 +74,7 @@ pub(super) fn check<const COMPARED: bool>(
         tag,
         destination: communicator.job_rank(peer),
         synchronous: mode == SendMode::Synchronous,
+        check: Check::NONE,
         signature,
     };
     Ok((message, Some((send, peer))))

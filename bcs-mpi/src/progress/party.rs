@@ -185,7 +185,8 @@ impl Party {
     #[inline]
     fn send_to(&self, to: u32) -> Send {
         let (context, source, tag) = (self.contexts.own, CommRank(self.rank), self.tag);
-        Send { context, source, tag, destination: self.job_rank(to), synchronous: false, signature: 0 }
+        let destination = self.job_rank(to);
+        Send { context, source, tag, destination, synchronous: false, signature: 0, check: Check::NONE }
     }
 
     #[inline]
@@ -221,8 +222,7 @@ impl Party {
     }
 
     /// Posts a send along an edge: of as many bytes as the member at its other end receives, of a type
-    /// with the same signature, in the same call. Otherwise the communicator is broken. Answers the NIC's
-    /// request, if it is not complete.
+    /// with the same signature, in the same call. Otherwise the communicator is broken.
     ///
     /// # Errors
     /// The NIC fails.
@@ -231,18 +231,18 @@ impl Party {
         process: &mut Guard,
         to: u32,
         (data, signature): (Memory, u16),
-    ) -> MpiResult<Option<RequestId>> {
-        let (send, check) = (self.send_to(to), self.check(signature));
+    ) -> MpiResult<Pending> {
+        let send = Send { check: self.check(signature), ..self.send_to(to) };
         let peer_in_job = send.destination;
         let what = || WaitingFor { peer: CommRank(to), peer_in_job, sends: true, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
         // SAFETY: the promise of `Memory::new`.
-        let posted = unsafe { process.port.post_checked_send(&send, check, data.first(), data.bytes())? };
+        let posted = unsafe { process.port.post_send(&send, data.first(), data.bytes())? };
         process.progress.has_posted = true;
         match posted {
             Posted::Complete => {
-                process.port.nudge(false)?;
-                Ok(None)
+                process.port.nudge_receiver(peer_in_job)?;
+                Ok(self.pending(None, None))
             }
             Posted::Request(request) => {
                 process.port.requests_mut().label(
@@ -251,13 +251,12 @@ impl Party {
                     self.comm.0 as u64,
                 );
                 process.port.nudge(true)?;
-                Ok(Some(request))
+                Ok(self.pending(Some(request), None))
             }
         }
     }
 
     /// Posts a receive along an edge: of all that the member at its other end sends, as [`Self::send_along`].
-    /// Answers the NIC's request.
     ///
     /// # Errors
     /// The NIC fails.
@@ -266,26 +265,31 @@ impl Party {
         process: &mut Guard,
         from: u32,
         (place, signature): (Memory, u16),
-    ) -> MpiResult<RequestId> {
+    ) -> MpiResult<Pending> {
         self.post_receive_of(process, from, place, self.check(signature))
     }
 
-    /// Posts a receive. It is not held (`Port::begin_receive`): a slice that takes its message has compared
-    /// before what the members have called.
+    /// Posts a receive. One without a check is not held (`Port::begin_receive`): a slice that takes its message
+    /// has compared before what the members have called.
     fn post_receive_of(
         &self,
         process: &mut Guard,
         from: u32,
         place: Memory,
         check: Check,
-    ) -> MpiResult<RequestId> {
+    ) -> MpiResult<Pending> {
         let (envelope, peer) = (self.receive_from(from), (self.job_rank(from), self.comm.0 as u64));
         let what = || WaitingFor { peer: CommRank(from), peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
         let place = (place.first(), place.bytes());
-        // SAFETY: the promise of `Memory::new`.
-        Ok(unsafe { process.port.post_receive_of(&envelope, check, peer, 0, place)? })
+        let posted = match check {
+            // SAFETY: the promise of `Memory::new`.
+            Check::NONE => unsafe { process.port.post_receive_of(&envelope, check, peer, 0, place)? },
+            // SAFETY: as above.
+            _ => unsafe { process.port.begin_receive(&envelope, check, peer, 0, place)? },
+        };
+        Ok(self.pending(Some(posted), Some(place.1 as u64)))
     }
 
     /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in
@@ -434,9 +438,6 @@ impl Members for Party {
     }
 
     fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Pending> {
-        with(|process| {
-            let request = self.post_receive_of(process, from, place, Check::NONE)?;
-            Ok(self.pending(Some(request), Some(place.bytes() as u64)))
-        })
+        with(|process| self.post_receive_of(process, from, place, Check::NONE))
     }
 }

@@ -22,13 +22,6 @@ pub struct Entry {
     outermost: bool,
 }
 
-impl Entry {
-    /// Whether this is the program's own call, not one that another primitive makes.
-    pub fn is_outermost(&self) -> bool {
-        self.outermost
-    }
-}
-
 /// Count, extremes and sum of a value; a cache line of its own, so that a call touches one.
 #[derive(Debug)]
 #[repr(align(64))]

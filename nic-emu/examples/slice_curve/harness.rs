@@ -6,6 +6,7 @@ use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions}
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
@@ -135,6 +136,7 @@ impl Cluster {
                         tag: 1,
                         destination: Rank(to),
                         synchronous: false,
+                        check: Check::NONE,
                         signature: 0,
                     };
                     // SAFETY: `data` lives until all requests are complete.

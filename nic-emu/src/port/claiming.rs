@@ -7,17 +7,17 @@
 //! message is of a kind that its sender waits for, the receive is posted.
 
 use super::error::PortError;
-use super::posting::copy_small;
 use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::claims::CLAIMED_SENDERS;
-use crate::memory::descriptor::{
-    Check, INLINE_BYTES, MessageWords, Payload, PointToPoint, SendWords, is_send,
-};
+use crate::memory::descriptor::{Check, INLINE_BYTES, MessageWords, SendWords, is_send};
 use crate::memory::doorbell::{Heads, RingKind};
+use crate::memory::few;
 use crate::memory::ring::{Ring, Words};
-use crate::memory::{CommRank, LocalRank, NicMemory, Rank, RequestId, SEND_RING, SlabId};
+use crate::memory::{CommRank, LocalRank, NicMemory, Rank, SEND_RING};
 use crate::port::Outcome;
+use crate::threads::buffer_receiver::BufferReceiver;
+use crate::threads::buffer_sender::Eligible;
 
 /// A message in a sender's ring.
 pub(super) struct Found {
@@ -34,16 +34,6 @@ impl Found {
     #[inline(always)]
     pub(super) fn message(&self) -> MessageWords<'_> {
         SendWords(&self.words).message()
-    }
-
-    /// The first of its slabs, if its bytes are there, nobody waits for the end of the send, and no call is
-    /// compared.
-    #[inline(never)]
-    pub(super) fn slab(&self) -> Option<SlabId> {
-        let Some(PointToPoint::Send(send)) = PointToPoint::decode(&self.words) else { return None };
-        let Payload::Slab(first) = send.payload else { return None };
-        let is_plain = !send.synchronous && send.request == RequestId::NONE && send.check == Check::NONE;
-        is_plain.then_some(first)
     }
 }
 
@@ -84,15 +74,15 @@ impl Port {
         };
         let (message, length) = (Envelope::of(found.message().envelope()), found.message().length());
         let bytes = length.bytes();
-        if !envelope.takes(&message) || bytes > room as u64 || !self.claim(&found)? {
+        if !envelope.takes(&message) || bytes > room as u64 || !self.claim(&found, Check::NONE)? {
             return Ok(None);
         }
         if found.message().is_buffered_inline() {
             let inline = found.message().payload();
             // SAFETY: the message is no longer than the room, which the caller vouches for, nor than what is
             // inline.
-            unsafe { copy_small(inline.as_ptr().cast(), data, (bytes as usize).min(INLINE_BYTES)) };
-        } else if let Some(first) = found.slab() {
+            unsafe { few::copy(inline.as_ptr().cast(), data, (bytes as usize).min(INLINE_BYTES)) };
+        } else if let Some(first) = found.message().slab() {
             let mut copied = 0;
             // SAFETY: as above.
             while !unsafe { self.copy_run(sender, first, bytes, Some((data, bytes)), &mut copied)? } {
@@ -153,12 +143,11 @@ impl Port {
         self.heads.ahead_of(taken, RingKind::Receive) == 0 && self.block().queues.are_empty()
     }
 
-    /// Claims a message. False when a slice has taken it, or is to take it.
+    /// Claims a message about which its receiver says this. False when a slice has taken it, or is to take it.
     #[inline]
-    pub(super) fn claim(&self, found: &Found) -> Result<bool, PortError> {
+    pub(super) fn claim(&self, found: &Found, check: Check) -> Result<bool, PortError> {
         let Found { sender, place, label, .. } = *found;
-        let is_buffered = found.message().is_buffered_inline() || found.slab().is_some();
-        if !is_buffered || !self.is_first_in_order() {
+        if !found.message().is_buffered(check) || !self.is_first_in_order() {
             return Ok(false);
         }
         let claims = &self.block().claims;
@@ -175,6 +164,23 @@ impl Port {
             }
             holds
         })
+    }
+
+    /// This rank's ring of sends is full: takes those out of it that its receivers have claimed, unless a
+    /// slice is under way. A slice would look at all ranks. EMDS counts what slices take.
+    pub(super) fn pass_over_claimed(&self) {
+        if !self.pacing.lets_ranks_claim() || !self.memory.emds_local().is_empty() {
+            return;
+        }
+        let (local_rank, heads) = (self.local_rank, self.heads);
+        let _ = self.processor().with_token(
+            || false,
+            |memory| {
+                let taken = memory.taken()[local_rank.index()].peek();
+                // What is corrupt the next slice finds, too.
+                BufferReceiver::pass_over_claimed(memory, &mut Eligible { local_rank, taken, heads })
+            },
+        );
     }
 }
 

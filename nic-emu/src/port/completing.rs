@@ -4,12 +4,12 @@
 //! on.
 
 use super::error::PortError;
-use super::posting::copy_small;
 use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::matching::Message;
 use crate::memory::descriptor::Length;
 use crate::memory::doorbell::RingKind;
+use crate::memory::few;
 use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{CommRank, Context, Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RequestId};
 use crate::threads::buffer_receiver;
@@ -84,7 +84,7 @@ impl Port {
         }
         // SAFETY: `post_receive`'s caller vouches for the buffer until now; the slot's payload has
         // SLOT_PAYLOAD_BYTES, and the processor is done with the slot.
-        unsafe { copy_small(payload, address, bytes as usize) };
+        unsafe { few::copy(payload, address, bytes as usize) };
         self.outstanding.take(request);
         Some(Received { source, tag, bytes })
     }
@@ -137,7 +137,7 @@ impl Port {
                     let bytes = completion.length.bytes().min(room) as usize;
                     // SAFETY: `post_receive`'s caller vouches for the buffer until now; a slot's payload is
                     // at least as long as any inline message.
-                    unsafe { copy_small(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
+                    unsafe { few::copy(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
                 }
             }
             Delivery::InSlab { owner, slab } => {

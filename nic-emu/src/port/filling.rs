@@ -7,7 +7,7 @@
 
 use super::{Port, PortError, Send};
 use crate::host::clock::ticks;
-use crate::memory::descriptor::{INLINE_BYTES, Length, Payload, encode_inline};
+use crate::memory::descriptor::{INLINE_BYTES, Payload};
 use crate::memory::doorbell::RingKind;
 use crate::memory::slab::{PIPELINED_BYTES, SLAB_BYTES};
 use std::mem::MaybeUninit;
@@ -33,9 +33,7 @@ impl Port {
         if bytes <= INLINE_BYTES {
             let mut words = [0u64; INLINE_BYTES / 8];
             fill(words.as_mut_ptr().cast(), bytes);
-            let peers = (send.source, send.destination);
-            let length = Length::new(bytes as u64, send.signature);
-            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, length, words))?;
+            self.post(RingKind::Send, &send.inline(bytes, words))?;
             return Ok(true);
         }
         let descriptor = |slab| send.descriptor(bytes, Payload::Slab(slab));

@@ -1,6 +1,8 @@
 //! A receive that its rank holds.
 
+use super::claiming::Found;
 use crate::matching::Envelope;
+use crate::memory::descriptor::Check;
 use crate::memory::numbers::RequestId;
 use bcs_core::LocalRank;
 
@@ -11,4 +13,15 @@ pub(super) struct Held {
     /// The source.
     pub(super) sender: LocalRank,
     pub(super) envelope: Envelope,
+    /// What its message has to say alike.
+    pub(super) check: Check,
+    pub(super) capacity: u64,
+}
+
+impl Held {
+    /// Whether a message has so many bytes as it has to, if it has to.
+    #[inline]
+    pub(super) fn is_as_long_as(&self, found: &Found) -> bool {
+        self.check == Check::NONE || found.message().length().bytes() == self.capacity
+    }
 }

@@ -24,8 +24,7 @@ const MOST_HELD: usize = 16;
 const _: () = assert!(MOST_HELD <= RECEIVE_RING);
 
 impl Port {
-    /// Begins a receive as [`Self::post_receive_of`] does, without a check: its rank holds it, if it may find
-    /// its message itself. Longer ones are posted, because their messages may begin to move while the rank
+    /// Begins a receive as [`Self::post_receive_of`] does: its rank holds it, if it may find its message itself. Longer ones are posted, because their messages may begin to move while the rank
     /// computes.
     ///
     /// # Safety
@@ -37,6 +36,7 @@ impl Port {
     pub unsafe fn begin_receive(
         &mut self,
         envelope: &Envelope,
+        check: Check,
         peer: (Rank, u64),
         signature: u16,
         place: (*mut u8, usize),
@@ -45,10 +45,10 @@ impl Port {
         let sender = if may_hold { self.sender_to_claim_from(envelope, peer.0)? } else { None };
         let Some(sender) = sender else {
             // SAFETY: the caller's promise.
-            return unsafe { self.post_receive_of(envelope, Check::NONE, peer, signature, place) };
+            return unsafe { self.post_receive_of(envelope, check, peer, signature, place) };
         };
         let request = self.arm(Purpose::Receive, about_receive(envelope, peer, signature, place))?;
-        self.held.push(Held { request, sender, envelope: *envelope });
+        self.held.push(Held { request, sender, envelope: *envelope, check, capacity: place.1 as u64 });
         Ok(request)
     }
 
@@ -70,11 +70,10 @@ impl Port {
     #[inline(never)]
     fn post_all_held(&mut self) -> Result<(), PortError> {
         for at in 0..self.held.len() {
-            let Held { request, envelope, .. } = self.held[at];
-            let (address, capacity) = self.outstanding.place(request).unwrap_or_default();
+            let Held { request, envelope, check, capacity, .. } = self.held[at];
+            let (address, _) = self.outstanding.place(request).unwrap_or_default();
             let Envelope { context, source, tag } = envelope;
-            let descriptor =
-                ReceiveDescriptor { context, source, tag, capacity, check: Check::NONE, request, address };
+            let descriptor = ReceiveDescriptor { context, source, tag, capacity, check, request, address };
             // There is a cell: nothing was in the ring when the first one was held, and nothing has been
             // posted there since.
             self.post(RingKind::Receive, &descriptor.encode())?;
@@ -123,16 +122,17 @@ impl Port {
         let message = Envelope::of(found.message().envelope());
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
         let claimed = match self.held.iter().position(takes) {
-            Some(at) if self.claim(&found)? => at,
+            Some(at) if self.held[at].is_as_long_as(&found) && self.claim(&found, self.held[at].check)? => at,
             _ => return self.post_held().map(|()| true),
         };
         let request = self.held.remove(claimed).request;
-        if found.message().is_buffered_inline() {
-            self.slot(request)?.complete_inline(found.message());
-        } else if let Some(slab) = found.slab() {
-            let status = (message.source, message.tag, found.message().length().word());
-            let (to, delivery) = ((self.local_rank, request), Delivery::InSlab { owner: sender, slab });
-            Completer::new(&self.memory, self.pacing).complete(to, status, &delivery)?;
+        match found.message().slab() {
+            None => self.slot(request)?.complete_inline(found.message()),
+            Some(slab) => {
+                let status = (message.source, message.tag, found.message().length().word());
+                let (to, delivery) = ((self.local_rank, request), Delivery::InSlab { owner: sender, slab });
+                Completer::new(&self.memory, self.pacing).complete(to, status, &delivery)?;
+            }
         }
         *some = true;
         Ok(true)

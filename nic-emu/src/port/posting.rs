@@ -12,7 +12,8 @@ use crate::memory::descriptor::{
     ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::few;
+use crate::memory::ring::{CELL_WORDS, Words};
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::memory::status::WaitingFor;
 use crate::memory::{CommRank, Context, REQUESTS, Rank, RequestId, SlabId};
@@ -38,6 +39,8 @@ pub struct Send {
     pub synchronous: bool,
     /// What the receiver's library is told of the message's type, to compare it; 0 for nothing.
     pub signature: u16,
+    /// What the receiver has to say alike ([`Port::post_receive_of`]), in place of a signature.
+    pub check: Check,
 }
 
 impl Send {
@@ -53,9 +56,17 @@ impl Send {
             destination: self.destination,
             request: RequestId::NONE,
             synchronous: self.synchronous,
-            check: Check::NONE,
+            check: self.check,
             payload,
         }
+    }
+
+    /// Its words, if its bytes ride in the descriptor, and it is buffered.
+    #[inline(always)]
+    pub(super) fn inline(&self, bytes: usize, payload: [u64; INLINE_BYTES / 8]) -> Words {
+        let peers = (self.source, self.destination);
+        let length = Length::new(bytes as u64, self.signature);
+        encode_inline(self.context, peers, self.tag, (length, self.check), payload)
     }
 }
 
@@ -125,39 +136,19 @@ impl Port {
         self.reserve(RingKind::Send)?;
         if bytes <= INLINE_BYTES && !send.synchronous {
             // SAFETY: the caller's promise; the length was compared.
-            let payload = unsafe { inline_words(data, bytes) };
-            let peers = (send.source, send.destination);
-            let length = Length::new(bytes as u64, send.signature);
-            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, length, payload))?;
+            let payload = unsafe { few::as_words(data, bytes) };
+            self.post(RingKind::Send, &send.inline(bytes, payload))?;
             return Ok(Posted::Complete);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_long_send(send, Check::NONE, data, bytes) }
+        unsafe { self.post_long_send(send, data, bytes) }
     }
 
-    /// [`Self::post_send`] of a message about which its receiver has to say the same
-    /// ([`Self::post_receive_of`]).
-    ///
-    /// # Safety
-    /// As [`Self::post_send`].
-    pub unsafe fn post_checked_send(
-        &mut self,
-        send: &Send,
-        check: Check,
-        data: *const u8,
-        bytes: usize,
-    ) -> Result<Posted, PortError> {
-        self.reserve(RingKind::Send)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.post_long_send(send, check, data, bytes) }
-    }
-
-    /// [`Self::post_send`] of what does not ride in the descriptor, has to be waited for, or checked.
+    /// [`Self::post_send`] of what does not ride in the descriptor, or has to be waited for.
     #[inline(never)]
     pub(super) unsafe fn post_long_send(
         &mut self,
         send: &Send,
-        check: Check,
         data: *const u8,
         bytes: usize,
     ) -> Result<Posted, PortError> {
@@ -181,7 +172,7 @@ impl Port {
             let about = About { context, tag, peer_in_job, bytes, address, ..About::NOTHING };
             self.arm(Purpose::Send, about)?
         };
-        let descriptor = SendDescriptor { request, check, ..send.descriptor(bytes, payload) };
+        let descriptor = SendDescriptor { request, ..send.descriptor(bytes, payload) };
         self.post(RingKind::Send, &descriptor.encode())?;
         if let Some(first) = run {
             // SAFETY: the caller's promise.
@@ -388,7 +379,7 @@ impl Port {
         if bytes <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
             // SAFETY: the caller's promise; the length was compared.
-            unsafe { copy_small(data, inline.as_mut_ptr(), bytes) };
+            unsafe { few::copy(data, inline.as_mut_ptr(), bytes) };
             return Payload::Inline(inline);
         }
         if bytes <= SLAB_BYTES
@@ -442,37 +433,4 @@ pub(super) fn about_receive(
     let Envelope { context, source: peer, tag } = *envelope;
     let (bytes, address) = (capacity as u64, buffer as u64);
     About { context, peer, peer_in_job, tag, bytes, address, owner, signature }
-}
-
-/// A message that rides in a descriptor, as words. Eight bytes, the commonest length by far, do not go
-/// through memory: bytes that are written one way and read another wait for each other.
-///
-/// # Safety
-/// `data` must be readable for `bytes` bytes, which are at most [`INLINE_BYTES`].
-#[inline(always)]
-unsafe fn inline_words(data: *const u8, bytes: usize) -> [u64; INLINE_BYTES / 8] {
-    if bytes == 8 {
-        // SAFETY: the caller's promise.
-        return [unsafe { data.cast::<u64>().read_unaligned() }, 0, 0];
-    }
-    let mut words = [0; INLINE_BYTES / 8];
-    // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy_nonoverlapping(data, words.as_mut_ptr().cast(), bytes) };
-    words
-}
-
-/// Copies a few bytes without a call.
-///
-/// # Safety
-/// Both must be valid for `bytes` bytes and not overlap.
-#[inline(always)]
-pub(super) unsafe fn copy_small(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise; eight bytes are the commonest length by far.
-    unsafe {
-        if bytes == 8 {
-            to.cast::<[u8; 8]>().write_unaligned(from.cast::<[u8; 8]>().read_unaligned());
-        } else {
-            std::ptr::copy_nonoverlapping(from, to, bytes);
-        }
-    }
 }

@@ -58,8 +58,6 @@ pub struct Port {
     pub(super) held: Vec<Held>,
     pub(super) keeping: Keeping,
     pub(super) edges: EdgeAllocator,
-    /// Long messages along edges so far.
-    pub(super) long_blocks: u32,
     pub(super) lane: LaneWriter,
     pub(super) lane_pace: LanePace,
     /// By local rank: where its lane is read next.
@@ -133,7 +131,6 @@ impl Port {
             held: Vec::new(),
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
-            long_blocks: 0,
             lane: LaneWriter::default(),
             lane_pace: LanePace::default(),
             lane_readers: vec![LaneReader::default(); memory.layout().local_ranks as usize],

@@ -47,7 +47,12 @@ impl Port {
 
     #[cold]
     fn look_for_cell(&mut self, ring: RingKind) -> Option<Room> {
-        self.taken = self.memory.taken()[self.local_rank.index()].read();
+        let taken = &self.memory.taken()[self.local_rank.index()];
+        self.taken = taken.read();
+        if ring == RingKind::Send && self.heads.ahead_of(self.taken, ring) >= cells(ring) {
+            self.pass_over_claimed();
+            self.taken = taken.read();
+        }
         (self.heads.ahead_of(self.taken, ring) >= cells(ring)).then_some(match ring {
             RingKind::Send => Room::SendRing,
             RingKind::Receive => Room::ReceiveRing,

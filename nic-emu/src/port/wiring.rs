@@ -3,10 +3,10 @@
 use super::error::PortError;
 use super::rank_port::Port;
 use crate::host::waiting;
+use crate::memory::LocalRank;
 use crate::memory::descriptor::{Check, Payload};
 use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, LocalRank, NicMemory};
 use crate::policy;
 
 /// What came of putting a message on an edge.
@@ -14,8 +14,6 @@ use crate::policy;
 pub enum Put {
     /// It is buffered: the program may use its buffer again.
     Buffered,
-    /// The receiver reads it where it is: its end is to be waited for ([`Port::was_read`]).
-    Lent,
     /// The receiver knows of it, and expects its bytes as a message.
     AsMessage,
     /// There is no room: nothing was put.
@@ -59,7 +57,7 @@ impl Port {
     /// Puts a message on an edge.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes, and stay so while it is lent.
+    /// `data` must be readable for `bytes` bytes.
     #[inline]
     pub unsafe fn put_along(
         &mut self,
@@ -71,33 +69,10 @@ impl Port {
         if !edge.has_room(&self.memory)? {
             return Ok(Put::Full);
         }
-        if bytes > EDGE_INLINE_BYTES {
-            // SAFETY: the caller's promise.
-            return unsafe { self.put_long(edge, check, data, bytes) };
-        }
-        let message = Arrived { check, bytes: bytes as u64, place: Place::Cell };
-        // SAFETY: the caller's promise; the length was compared.
-        unsafe { edge.put(&self.memory, &message, data)? };
-        self.wake_other_end(edge.receiver);
-        Ok(Put::Buffered)
-    }
-
-    unsafe fn put_long(
-        &mut self,
-        edge: &mut EdgeWriter,
-        check: Check,
-        data: *const u8,
-        bytes: usize,
-    ) -> Result<Put, PortError> {
-        if bytes > policy::LENT_BYTES && self.lends() {
-            let message = Arrived { check, bytes: bytes as u64, place: Place::Memory(data as u64) };
-            // SAFETY: nothing lies in the cell.
-            unsafe { edge.put(&self.memory, &message, data)? };
-            self.wake_other_end(edge.receiver);
-            return Ok(Put::Lent);
-        }
-        let run = self.run_for(self.memory.job_rank(edge.receiver), bytes)?;
+        let is_short = bytes <= EDGE_INLINE_BYTES;
+        let run = if is_short { None } else { self.run_for(self.memory.job_rank(edge.receiver), bytes)? };
         let place = match run {
+            _ if is_short => Place::Cell,
             Some(first) => Place::Slab(first),
             // SAFETY: the caller's promise.
             None => match unsafe { self.buffered(data, bytes)? } {
@@ -105,7 +80,7 @@ impl Port {
                 Payload::Inline(_) | Payload::Memory(_) | Payload::Pooled(_) => Place::Message,
             },
         };
-        // SAFETY: nothing lies in the cell.
+        // SAFETY: the caller's promise; in the cell lies no more than was compared.
         unsafe { edge.put(&self.memory, &Arrived { check, bytes: bytes as u64, place }, data)? };
         self.wake_other_end(edge.receiver);
         if let Some(first) = run {
@@ -113,18 +88,6 @@ impl Port {
             unsafe { self.fill_run(first, data, bytes)? };
         }
         Ok(if place == Place::Message { Put::AsMessage } else { Put::Buffered })
-    }
-
-    /// Whether long messages are lent: while stores to other ranks' caches are slow, or ranks share cores.
-    /// Now and then they are buffered all the same, which tells whether that is still so.
-    fn lends(&mut self) -> bool {
-        if self.memory.header().cross_memory.get() == 0 {
-            return false;
-        }
-        self.long_blocks = self.long_blocks.wrapping_add(1);
-        self.is_crowded()
-            || self.stores.are_settled_on_streaming()
-                && !self.long_blocks.is_multiple_of(policy::LENDING_TRIAL)
     }
 
     /// Without a fence: a wake that is missed is made good when the sleep times out.
@@ -144,19 +107,6 @@ impl Port {
     /// Waits a little for the next message of an edge; then wait as for anything else. `shared` says that
     /// other threads of the process wait for the port.
     pub fn watch_edge(&mut self, edge: &EdgeReader, shared: bool) -> Result<(), PortError> {
-        self.watch_memory(shared, |memory| Ok(edge.next(memory)?.is_some()))
-    }
-
-    /// The same for the end of what was lent ([`Put::Lent`]).
-    pub fn watch_lent(&mut self, edge: &EdgeWriter, shared: bool) -> Result<(), PortError> {
-        self.watch_memory(shared, |memory| Ok(edge.was_read(memory)?.is_some()))
-    }
-
-    fn watch_memory(
-        &mut self,
-        shared: bool,
-        ready: impl Fn(&NicMemory) -> Result<bool, Corrupt>,
-    ) -> Result<(), PortError> {
         if shared || !self.moving.is_empty() {
             return Ok(());
         }
@@ -164,7 +114,7 @@ impl Port {
         let crowded = self.is_crowded();
         let looks = if crowded { policy::MEETING_YIELDS } else { policy::MEETING_POLLS };
         for _ in 0..looks {
-            if ready(&self.memory)? || started.load(Ordering::Relaxed) != self.transfers_seen {
+            if edge.next(&self.memory)?.is_some() || started.load(Ordering::Relaxed) != self.transfers_seen {
                 break;
             }
             if crowded {
@@ -174,12 +124,6 @@ impl Port {
             }
         }
         Ok(())
-    }
-
-    /// What became of what was lent on an edge: none while its receiver has still to read it; whether it did,
-    /// or wants it as a message.
-    pub fn was_read(&self, edge: &EdgeWriter) -> Result<Option<bool>, PortError> {
-        Ok(edge.was_read(&self.memory)?)
     }
 
     /// Takes the next message of an edge, which is this one.
@@ -203,8 +147,6 @@ impl Port {
                     return Ok(Take::Partly);
                 }
             }
-            // SAFETY: the caller's promise.
-            Place::Memory(address) => return unsafe { self.read_lent(edge, message, address, to) },
             Place::Message => {
                 edge.done(&self.memory)?;
                 return Ok(Take::AsMessage);
@@ -212,24 +154,5 @@ impl Port {
         }
         edge.done(&self.memory)?;
         Ok(Take::Whole)
-    }
-
-    unsafe fn read_lent(
-        &mut self,
-        edge: &mut EdgeReader,
-        message: &Arrived,
-        address: u64,
-        to: *mut u8,
-    ) -> Result<Take, PortError> {
-        // SAFETY: the caller's promise.
-        let take = if unsafe { self.read_lent_memory(edge.sender, address, to, message.bytes as usize)? } {
-            edge.done(&self.memory)?;
-            Take::Whole
-        } else {
-            edge.refuse(&self.memory)?;
-            Take::AsMessage
-        };
-        self.wake_other_end(edge.sender);
-        Ok(take)
     }
 }

@@ -12,6 +12,7 @@ use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions}
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
 use nic_emu::contexts::Context;
+use nic_emu::descriptor::Check;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
@@ -475,6 +476,7 @@ fn a_message_that_has_come_is_delivered_to_a_later_receive_without_another_slice
         tag: 5,
         destination: Rank(to as u32),
         synchronous: false,
+        check: Check::NONE,
         signature: 0,
     };
     // SAFETY: buffered, or else the test fails.
@@ -522,6 +524,7 @@ fn a_send_that_waits_for_room_on_another_node_is_reported_with_the_limit_and_who
             tag: 5,
             destination: Rank(1),
             synchronous: false,
+            check: Check::NONE,
             signature: 0,
         };
         for _ in 0..2 {

@@ -7,7 +7,7 @@ use crate::rules::{Log, Message, Receive, signature};
 use bcs_core::Rank;
 use nic_emu::contexts::Context;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::descriptor::{ANY_TAG, CollectiveKind};
+use nic_emu::memory::descriptor::{ANY_TAG, Check, CollectiveKind};
 use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::status::{Activity, Phase, RankStatus, Room, WaitingFor};
 use nic_emu::port::board::Board;
@@ -231,6 +231,7 @@ impl RankRun {
                     destination: Rank(destination as u32),
                     synchronous,
                     signature: signature(tag),
+                    check: Check::NONE,
                 };
                 // SAFETY: the buffer stays where it is until the request is complete.
                 match unsafe { self.port.post_send(&send, buffer.as_ptr(), bytes) }.unwrap() {
@@ -279,7 +280,7 @@ impl RankRun {
         let (peer, place) =
             ((from.map_or(Rank::NOBODY, |rank| Rank(rank as u32)), 0), (buffer.as_mut_ptr(), capacity));
         // SAFETY: the buffer stays where it is, and nobody else uses it, until the request is complete.
-        let request = unsafe { self.port.begin_receive(&envelope, peer, 0, place) }.unwrap();
+        let request = unsafe { self.port.begin_receive(&envelope, Check::NONE, peer, 0, place) }.unwrap();
         self.live.push(Live { what: What::Receive(receive), request, buffer, cancelled: false });
     }
 

@@ -7,6 +7,7 @@ use crate::rank::{Outstanding, RankRun};
 use crate::rules::Log;
 use crate::watch::Watch;
 use bcs_core::Rank;
+use nic_emu::descriptor::Check;
 use nic_emu::hang::HangReport;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
@@ -292,6 +293,7 @@ impl<M: Machine> Run<'_, M> {
                 tag: 99,
                 destination: Rank(i as u32),
                 synchronous: false,
+                check: Check::NONE,
                 signature: 0,
             };
             for slab in 0..OF_MESSAGES {

@@ -60,13 +60,12 @@ pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiRe
     let mut join = Join::new();
     let (landings, wires) = (receive.landings()?, send.wires()?);
     for edge in &neighbours.incoming {
-        let (to, signature) = (landings.at(edge.block), receive.signature(edge.block));
-        let posted = with(|process| party.receive_along(process, edge.peer, (to, signature)))?;
-        join.add(party.pending(Some(posted), Some(to.bytes() as u64)));
+        let place = (landings.at(edge.block), receive.signature(edge.block));
+        join.add(with(|process| party.receive_along(process, edge.peer, place))?);
     }
     for edge in &neighbours.outgoing {
         let block = (wires.at(edge.block), send.signature(edge.block));
-        join.add(party.pending(with(|process| party.send_along(process, edge.peer, block))?, None));
+        join.add(with(|process| party.send_along(process, edge.peer, block))?);
     }
     let copied = with(|process| exchange.copy_own(&party, process));
     join.all().await?;

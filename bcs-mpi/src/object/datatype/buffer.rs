@@ -235,29 +235,6 @@ impl Outgoing {
     /// A message without bytes.
     pub const NOTHING: Self = Self { data: std::ptr::null(), bytes: 0, packed: None, scattered: None };
 
-    /// The message that a call's arguments describe, in one piece: packed if need be.
-    ///
-    /// # Safety
-    /// `buffer` must be readable for `count` elements, unless it is null.
-    ///
-    /// # Errors
-    /// A null buffer for something, a count or a datatype that cannot be.
-    #[inline(always)]
-    pub unsafe fn new(
-        datatypes: &Datatypes,
-        names: &Names,
-        buffer: *const c_void,
-        count: i64,
-        datatype: MPI_Datatype,
-    ) -> MpiResult<Self> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut message = Self::as_it_lies(datatypes, names, buffer, count, datatype)?;
-            message.put_together();
-            Ok(message)
-        }
-    }
-
     /// The message that a call's arguments describe, as it lies in memory: perhaps scattered.
     ///
     /// # Safety

@@ -1,4 +1,4 @@
-//! How ranks wait for collectives, and how bytes of large ones go through lanes and along edges.
+//! How ranks wait for collectives, and how bytes of large ones go through lanes.
 
 use crate::memory::lane::LANE_CHUNK_BYTES;
 
@@ -15,14 +15,6 @@ pub const MEETING_POLLS_A_RETRY: u32 = 4;
 /// Times that a rank that has arrived at a collective gives its core away before it waits as for anything
 /// else, where ranks share cores.
 pub const MEETING_YIELDS: u32 = 16;
-
-/// Bytes above which what goes along an edge of a topology may be read by cross-memory attach instead of
-/// being buffered: one copy instead of two, by all cores at once. With two ranks and far cores 64 KB to
-/// each neighbour take 14 µs then, and 22 through slabs; with near ones 15, and 8.
-pub const LENT_BYTES: usize = 32 << 10;
-
-/// One of so many of them is buffered while that is slow: cores change their places.
-pub const LENDING_TRIAL: u32 = 16;
 
 /// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as
 /// for anything else.

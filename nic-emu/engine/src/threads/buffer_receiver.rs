@@ -68,6 +68,28 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         })
     }
 
+    /// Passes over the first of a rank's eligible sends as far as their receivers have claimed them: all that
+    /// a rank needs whose ring is full, where messages are claimed.
+    pub fn pass_over_claimed(memory: &NicMemory, rank: &mut Eligible) -> Result<(), Corrupt> {
+        let (mut passed, block) = (0, memory.rank(rank.local_rank)?);
+        for cell in rank.cells(block, RingKind::Send)? {
+            let words = cell.read();
+            let to = if is_send(&words) { SendWords(&words).destination() } else { break };
+            let Some(receiver) = memory.local_rank(to)? else { break };
+            if !memory.rank(receiver)?.claims.is_passed_over(rank.local_rank, words[LABEL]) {
+                break;
+            }
+            passed += 1;
+        }
+        if passed > 0 {
+            let matched = &memory.header().slice.matched;
+            matched.set(matched.get().wrapping_add(passed.into()));
+            rank.taken = rank.taken.advanced_by(RingKind::Send, passed);
+            memory.taken()[rank.local_rank.index()].publish(rank.taken);
+        }
+        Ok(())
+    }
+
     /// Takes the eligible entries of a ring one by one, until there is no room for one.
     #[inline(always)]
     fn take(

@@ -5,6 +5,7 @@
 
 use bcs_core::{LocalRank, Rank};
 use nic_emu::abort;
+use nic_emu::descriptor::Check;
 use nic_emu::hang::WORLD_CONTEXT;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::CommRank;
@@ -49,6 +50,7 @@ fn send(port: &mut Port, from: u32, to: u32, tag: i32, value: u64) -> Result<(),
         tag,
         destination: Rank(to),
         synchronous: false,
+        check: Check::NONE,
         signature: 0,
     };
     let data = value.to_ne_bytes();

@@ -260,6 +260,23 @@ impl<'a> MessageWords<'a> {
         low(self.0[0]) == SEND as u32 | (INLINE as u32) << 16 && self.request() == RequestId::NONE
     }
 
+    /// True when its bytes ride in it or lie in slabs, its sender waits for nothing, and this is what its
+    /// receiver has to say alike.
+    #[inline]
+    pub fn is_buffered(self, check: Check) -> bool {
+        let place = (low(self.0[0]) >> 16) as u8;
+        low(self.0[0]) & !(0xff << 16) == SEND as u32 | (check.call as u32) << 24
+            && (place == INLINE || place == SLAB)
+            && self.request() == RequestId::NONE
+            && (check.call == 0 || self.length().signature() == check.signature)
+    }
+
+    /// The first of the sender's slabs in which its bytes lie.
+    #[inline]
+    pub fn slab(self) -> Option<SlabId> {
+        ((low(self.0[0]) >> 16) as u8 == SLAB).then_some(SlabId(low(self.0[4])))
+    }
+
     /// True when its bytes are in the sender's memory.
     #[inline(always)]
     pub(crate) fn is_in_memory(self) -> bool {
@@ -385,14 +402,14 @@ pub fn encode_inline(
     context: Context,
     peers: (CommRank, Rank),
     tag: i32,
-    length: Length,
+    (length, check): (Length, Check),
     payload: [u64; INLINE_BYTES / 8],
 ) -> Words {
     const { assert!(INLINE == 0) };
     [
-        pair(SEND as u32, context.0),
+        pair(SEND as u32 | (check.call as u32) << 24, context.0),
         pair(peers.0.0, tag as u32),
-        length.word(),
+        measured(length, check),
         pair(peers.1.0, RequestId::NONE.0),
         payload[0],
         payload[1],
@@ -588,12 +605,12 @@ mod tests {
         }
 
         #[test]
-        fn the_short_way_of_a_buffered_send_has_the_same_words(context in number(Context), source in number(CommRank), tag: i32, (bytes, signature) in (0u64..=INLINE_BYTES as u64, any::<u16>()), destination in number(Rank), words: [u64; 3]) {
+        fn the_short_way_of_a_buffered_send_has_the_same_words(context in number(Context), source in number(CommRank), tag: i32, bytes in 0u64..=INLINE_BYTES as u64, (signature, check) in said(), destination in number(Rank), words: [u64; 3]) {
             let mut payload = [0; INLINE_BYTES];
             payload.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_ne_bytes()));
             let payload = Payload::Inline(payload);
-            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request: RequestId::NONE, synchronous: false, check: Check::NONE, payload };
-            prop_assert_eq!(encode_inline(context, (source, destination), tag, Length::new(bytes, signature), words), send.encode());
+            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request: RequestId::NONE, synchronous: false, check, payload };
+            prop_assert_eq!(encode_inline(context, (source, destination), tag, (send.length(), check), words), send.encode());
         }
 
         #[test]

@@ -21,9 +21,7 @@ pub(super) struct EdgeCell {
 #[repr(C, align(64))]
 pub struct Edge {
     pub(super) taken: AtomicU32,
-    /// 1 + the number of the last message that could not be read, which is wanted as a message.
-    pub(super) refused: AtomicU64,
-    _pad: [u64; 6],
+    _pad: [u64; 7],
     pub(super) cells: [EdgeCell; EDGE_CELLS],
 }
 

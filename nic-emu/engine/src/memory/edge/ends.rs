@@ -2,6 +2,7 @@
 
 use super::cells::{EDGE_CELLS, EDGE_INLINE_BYTES, EDGES};
 use crate::memory::descriptor::Check;
+use crate::memory::few;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, LocalRank, NicMemory, SlabId};
 
@@ -12,8 +13,6 @@ pub enum Place {
     Cell,
     /// In slabs of the sender, from this one on.
     Slab(SlabId),
-    /// In the sender's memory, at this address.
-    Memory(u64),
     /// They come as a message.
     Message,
 }
@@ -21,7 +20,6 @@ pub enum Place {
 const IN_CELL: u8 = 0;
 const IN_SLAB: u8 = 1;
 const AS_MESSAGE: u8 = 2;
-const IN_MEMORY: u8 = 3;
 
 /// A message that has come along an edge, or of which an edge tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +45,9 @@ pub struct EdgeWriter {
 }
 
 impl EdgeWriter {
-    /// The sending end of an edge that this rank of the node has opened, after so many messages
-    /// ([`EdgeReader::taken`]).
-    pub fn new(receiver: LocalRank, edge: u32, taken: u32) -> Self {
-        Self { receiver, edge, put: taken, taken }
+    /// The sending end of an edge that this rank of the node has opened.
+    pub fn new(receiver: LocalRank, edge: u32) -> Self {
+        Self { receiver, edge, put: 0, taken: 0 }
     }
 
     /// Whether another message can be put.
@@ -61,17 +58,6 @@ impl EdgeWriter {
             self.taken = memory.edge(self.receiver, self.edge)?.taken.load(Ordering::Acquire);
         }
         Ok(self.put.wrapping_sub(self.taken) < full)
-    }
-
-    /// What became of the message that was put last: whether it was read, or is wanted as a message; none
-    /// while neither. The edge may have been opened again since the message was read.
-    pub fn was_read(&self, memory: &NicMemory) -> Result<Option<bool>, Corrupt> {
-        let edge = memory.edge(self.receiver, self.edge)?;
-        let missing = self.put.wrapping_sub(edge.taken.load(Ordering::Acquire));
-        if (1..=EDGE_CELLS as u32).contains(&missing) {
-            return Ok(None);
-        }
-        Ok(Some(edge.refused.load(Ordering::Relaxed) != self.put as u64 + 1))
     }
 
     /// Puts a message, for which there is room; `data` is what lies in the cell.
@@ -92,29 +78,18 @@ impl EdgeWriter {
         cell.bytes.set(message.bytes);
         let place = match message.place {
             Place::Cell => {
-                let mut words = [0u64; EDGE_INLINE_BYTES / 8];
                 let bytes = message.bytes as usize;
                 debug_assert!(bytes <= EDGE_INLINE_BYTES);
-                if bytes == 8 {
-                    // SAFETY: the caller's promise; eight bytes are the commonest length by far.
-                    words[0] = unsafe { data.cast::<u64>().read_unaligned() };
-                    cell.payload[0].store(words[0], Ordering::Relaxed);
-                } else {
-                    // SAFETY: the caller's promise.
-                    unsafe { std::ptr::copy_nonoverlapping(data, words.as_mut_ptr().cast(), bytes) };
-                    for (to, word) in cell.payload.iter().zip(words).take(bytes.div_ceil(8)) {
-                        to.store(word, Ordering::Relaxed);
-                    }
+                // SAFETY: the caller's promise.
+                let words: [_; EDGE_INLINE_BYTES / 8] = unsafe { few::as_words(data, bytes) };
+                for (to, word) in cell.payload.iter().zip(words).take(bytes.div_ceil(8)) {
+                    to.store(word, Ordering::Relaxed);
                 }
                 IN_CELL
             }
             Place::Slab(first) => {
                 cell.payload[0].store(first.0.into(), Ordering::Relaxed);
                 IN_SLAB
-            }
-            Place::Memory(address) => {
-                cell.payload[0].store(address, Ordering::Relaxed);
-                IN_MEMORY
             }
             Place::Message => AS_MESSAGE,
         };
@@ -134,8 +109,8 @@ pub struct EdgeReader {
     receiver: LocalRank,
     /// Its number among this rank's edges.
     pub edge: u32,
-    /// Messages taken so far, by whoever has opened the edge.
-    pub taken: u32,
+    /// Messages taken so far.
+    taken: u32,
     /// Bytes of the next one that were copied out of slabs that its sender still fills.
     pub copied: u64,
 }
@@ -149,10 +124,10 @@ impl EdgeReader {
         sender: LocalRank,
     ) -> Result<Self, Corrupt> {
         let of = memory.edge(receiver, edge)?;
-        let taken = of.taken.load(Ordering::Relaxed);
+        of.taken.store(0, Ordering::Relaxed);
         // No message to come has this number.
-        of.cells.iter().for_each(|cell| cell.label.store(taken as u64, Ordering::Relaxed));
-        Ok(Self { sender, receiver, edge, taken, copied: 0 })
+        of.cells.iter().for_each(|cell| cell.label.store(0, Ordering::Relaxed));
+        Ok(Self { sender, receiver, edge, taken: 0, copied: 0 })
     }
 
     /// The next message, if there is one. Answers the same until [`Self::done`].
@@ -168,7 +143,6 @@ impl EdgeReader {
         let place = match (label >> 40) as u8 {
             IN_CELL if bytes <= EDGE_INLINE_BYTES as u64 => Place::Cell,
             IN_SLAB => Place::Slab(SlabId(cell.payload[0].load(Ordering::Relaxed) as u32)),
-            IN_MEMORY => Place::Memory(cell.payload[0].load(Ordering::Relaxed)),
             AS_MESSAGE => Place::Message,
             _ => {
                 let limit = EDGE_INLINE_BYTES as u64 + 1;
@@ -187,28 +161,13 @@ impl EdgeReader {
     pub unsafe fn copy(&self, memory: &NicMemory, to: *mut u8, bytes: usize) -> Result<(), Corrupt> {
         let cell = memory.edge(self.receiver, self.edge)?.cell(self.taken.wrapping_add(1));
         let mut words = [0u64; EDGE_INLINE_BYTES / 8];
-        if bytes == 8 {
-            words[0] = cell.payload[0].load(Ordering::Relaxed);
-            // SAFETY: the caller's promise; eight bytes are the commonest length by far.
-            unsafe { to.cast::<u64>().write_unaligned(words[0]) };
-            return Ok(());
-        }
         let bytes = bytes.min(EDGE_INLINE_BYTES);
         for (word, from) in words.iter_mut().zip(&cell.payload).take(bytes.div_ceil(8)) {
             *word = from.load(Ordering::Relaxed);
         }
         // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast(), to, bytes) };
+        unsafe { few::copy(words.as_ptr().cast(), to, bytes) };
         Ok(())
-    }
-
-    /// The next message, which is in the sender's memory, cannot be read there: it is taken, and wanted as a
-    /// message.
-    #[cold]
-    pub fn refuse(&mut self, memory: &NicMemory) -> Result<(), Corrupt> {
-        let number = self.taken.wrapping_add(1);
-        memory.edge(self.receiver, self.edge)?.refused.store(number as u64 + 1, Ordering::Relaxed);
-        self.done(memory)
     }
 
     /// The next message is taken: its cell may be used again.
@@ -263,7 +222,7 @@ mod tests {
         ) {
             let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
             let mut reader = EdgeReader::open(&memory, RECEIVER, 5, SENDER).unwrap();
-            let mut writer = EdgeWriter::new(RECEIVER, 5, reader.taken);
+            let mut writer = EdgeWriter::new(RECEIVER, 5);
             // As after so many messages.
             (reader.taken, writer.put, writer.taken) = (first, first, first);
             reader.taken = first.wrapping_sub(1);
@@ -307,42 +266,11 @@ mod tests {
         let reader = EdgeReader::open(&memory, RECEIVER, edge, SENDER).unwrap();
         let message = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Message };
         // SAFETY: nothing lies in the cell.
-        unsafe { EdgeWriter::new(RECEIVER, edge, 0).put(&memory, &message, std::ptr::null()) }.unwrap();
+        unsafe { EdgeWriter::new(RECEIVER, edge).put(&memory, &message, std::ptr::null()) }.unwrap();
         assert_eq!(reader.next(&memory).unwrap(), Some(message));
-        let (mut reader, mut writer) = (reader, EdgeWriter::new(RECEIVER, edge, 0));
-        writer.put = 1;
-        assert_eq!(writer.was_read(&memory).unwrap(), None);
-        reader.done(&memory).unwrap();
-        assert_eq!(writer.was_read(&memory).unwrap(), Some(true));
         edges.give_back(reader.edge);
         assert_eq!(edges.take(), Some(edge));
         assert_eq!(EdgeReader::open(&memory, RECEIVER, edge, SENDER).unwrap().next(&memory).unwrap(), None);
         assert_eq!(std::iter::from_fn(|| edges.take()).count(), EDGES - 1);
-    }
-
-    #[test]
-    fn who_lent_a_message_learns_that_it_was_read_however_often_the_edge_was_opened_since() {
-        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
-        let lent = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Memory(0x1234_5678) };
-        let mut before: Vec<EdgeWriter> = Vec::new();
-        for again in 0..20 {
-            let mut reader = EdgeReader::open(&memory, RECEIVER, 5, SENDER).unwrap();
-            let mut writer = EdgeWriter::new(RECEIVER, 5, reader.taken);
-            assert_eq!(reader.next(&memory).unwrap(), None);
-            // SAFETY: nothing lies in the cell.
-            unsafe { writer.put(&memory, &lent, std::ptr::null()) }.unwrap();
-            assert_eq!(
-                (reader.next(&memory).unwrap(), writer.was_read(&memory).unwrap()),
-                (Some(lent), None)
-            );
-            if again % 3 == 0 {
-                reader.refuse(&memory).unwrap();
-                assert_eq!(writer.was_read(&memory).unwrap(), Some(false));
-            } else {
-                reader.done(&memory).unwrap();
-                before.push(writer);
-            }
-            assert!(before.iter().all(|writer| writer.was_read(&memory).unwrap() == Some(true)));
-        }
     }
 }

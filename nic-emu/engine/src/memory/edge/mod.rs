@@ -4,18 +4,16 @@
 //! An edge belongs to the rank that receives along it, which opens it and tells the sender its number, once
 //! for a communicator. After that a message costs the line that it lies in: no descriptor, no slice, no
 //! request. A cell says what comes: the call, the size and the signature, which the receiver compares with
-//! its own, and the bytes: up to 48 lie in the cell, up to 64 KB in slabs of the sender. Or they stay where
-//! they are: the receiver reads them by cross-memory attach, and the sender waits until it has. What goes
-//! neither way comes as a message.
+//! its own, and the bytes: up to 48 lie in the cell, up to 64 KB in slabs of the sender. What goes neither way
+//! comes as a message.
 //!
 //! Invariant: a cell's label is published after all that it says, and the cell is written again only when the
 //! receiver has said that it was taken. Labels count messages, so what a cell held before is never taken for
-//! new. The count goes on when an edge is opened again, for whichever sender: who sent along it before may
-//! still look whether the last message was read.
+//! new.
 //!
 //! ```text
-//!  line 0     messages taken | the last one that could not be read      the receiver writes it
-//!  line 1-8   label:32 call:8 place:8 signature:16 | bytes | payload (48 bytes), the first slab, or an address
+//!  line 0     messages taken                                           the receiver writes it
+//!  line 1-8   label:32 call:8 place:8 signature:16 | bytes | payload (48 bytes), or the first slab
 //! ```
 
 mod cells;
