@@ -14,7 +14,7 @@ use super::error::PortError;
 use super::rank_port::Port;
 use crate::channel;
 use crate::host::clock::ticks;
-use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
+use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, RUN_BYTES, SLAB_BYTES};
 use crate::memory::{Corrupt, LocalRank, Rank, RequestId, SlabId};
 
 /// Bytes up to which a message is buffered also while the one before it is not received yet and stores go
@@ -27,7 +27,8 @@ impl Port {
     /// that, goes to another node, or finds no room.
     #[inline]
     pub(super) fn run_for(&mut self, destination: Rank, bytes: usize) -> Result<Option<SlabId>, PortError> {
-        if !(PIPELINED_BYTES..=BUFFERED_BYTES).contains(&bytes)
+        if !(PIPELINED_BYTES..=RUN_BYTES).contains(&bytes)
+            || bytes > BUFFERED_BYTES && !self.has_many_slabs()
             || !self.pacing.buffers_more_than_a_slab()
             || self.memory.local_rank(destination)?.is_none()
         {

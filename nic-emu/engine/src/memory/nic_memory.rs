@@ -9,7 +9,7 @@ use crate::memory::instance::{Instance, Member};
 use crate::memory::queue::ChainLinks;
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Cell;
-use crate::memory::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
+use crate::memory::slab::{Filled, RUN_BYTES, SLAB_BYTES, SLABS};
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
@@ -248,7 +248,7 @@ impl NicMemory {
     /// The first byte of the slabs of a local rank that a payload of so many bytes lies in.
     #[inline]
     pub fn run(&self, local_rank: LocalRank, first: SlabId, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
-        checked("end of a payload in its slabs", bytes.min(u32::MAX as u64) as u32, BUFFERED_BYTES + 1)?;
+        checked("end of a payload in its slabs", bytes.min(u32::MAX as u64) as u32, RUN_BYTES + 1)?;
         let slabs = bytes.div_ceil(SLAB_BYTES as u64).max(1) as usize;
         let first = checked("first slab of a payload", first.0, SLABS + 1 - slabs)?;
         // SAFETY: the slabs lie one behind the other, and those of the run were checked to be among them.

@@ -19,10 +19,14 @@ pub const SLAB_BYTES: usize = 8 << 10;
 pub const PIPELINED_BYTES: usize = 2 << 10;
 
 /// Slabs of a run at most.
-pub(crate) const RUN_SLABS: usize = 8;
+const RUN_SLABS: usize = 32;
 
-/// Bytes of the largest message that is buffered.
-pub const BUFFERED_BYTES: usize = RUN_SLABS * SLAB_BYTES;
+/// Bytes of the largest payload that lies in slabs.
+pub const RUN_BYTES: usize = RUN_SLABS * SLAB_BYTES;
+
+/// Bytes of the largest message that is always buffered: in slabs, or in its receiver's pool. Longer ones of
+/// up to [`RUN_BYTES`] are while most of their sender's slabs are free.
+pub const BUFFERED_BYTES: usize = 8 * SLAB_BYTES;
 
 /// Slabs of a rank: four words of bits. A rank can have this many buffered messages of more than
 /// [`crate::memory::descriptor::INLINE_BYTES`] bytes under way; the next one goes by rendezvous.
@@ -32,10 +36,7 @@ const WORDS: usize = SLABS / 64;
 /// Slabs, the first ones, that serve contributions to collectives alone: messages that nobody receives cannot
 /// keep a collective waiting.
 pub const OF_COLLECTIVES: usize = 16;
-const _: () = assert!(
-    OF_COLLECTIVES.is_multiple_of(RUN_SLABS) && OF_COLLECTIVES < 64,
-    "they are part of the first word of bits"
-);
+const _: () = assert!(OF_COLLECTIVES < 64, "they are part of the first word of bits");
 const _: () = assert!(RUN_SLABS <= 64, "a run lies in one word of bits");
 
 /// How many slabs a payload takes.
@@ -124,7 +125,7 @@ impl Default for SlabAllocator {
 }
 
 impl SlabAllocator {
-    /// The first one of free neighbours that a payload of so many bytes fits in, at most [`BUFFERED_BYTES`];
+    /// The first one of free neighbours that a payload of so many bytes fits in, at most [`RUN_BYTES`];
     /// none when too many are under way.
     #[inline]
     pub fn take(&mut self, bytes: usize, returned: &ReturnedSlabs) -> Option<SlabId> {
@@ -195,7 +196,14 @@ impl SlabAllocator {
 /// Where in a word of free slabs a run of so many begins.
 #[inline]
 fn run_starts(free: u64, count: u32) -> u64 {
-    (1..count).fold(free, |starts, i| starts & (free >> i))
+    let (mut starts, mut length) = (free, 1);
+    // Runs of one length that lie one behind the other, or overlap, are longer ones.
+    while length < count {
+        let step = length.min(count - length);
+        starts &= starts >> step;
+        length += step;
+    }
+    starts
 }
 
 #[cfg(all(test, not(loom)))]
@@ -206,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_slab_is_handed_out_twice_and_none_is_lost(steps in proptest::collection::vec((any::<Option<u16>>(), 0..=BUFFERED_BYTES), 0..2000)) {
+        fn no_slab_is_handed_out_twice_and_none_is_lost(steps in proptest::collection::vec((any::<Option<u16>>(), 0..=RUN_BYTES), 0..2000)) {
             let returned = ReturnedSlabs(std::array::from_fn(|_| AtomicU64::new(0)));
             let mut slabs = SlabAllocator::default();
             let mut out: Vec<(SlabId, usize)> = Vec::new();
