@@ -1,8 +1,8 @@
 //! Quantities as users write them: lengths of time (`500us`), numbers of bytes (`64KiB`), and slices
 //! (`elastic`).
 //!
-//! A number without its unit is refused, because nobody can know what it means. Invariant: what is printed is
-//! read back as the same quantity.
+//! A length of time without its unit is refused, because nobody can know what it means; a number of bytes
+//! without one is bytes. Invariant: what is printed is read back as the same quantity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,16 +20,22 @@ pub struct UnitError {
     pub why: &'static str,
 }
 
-/// Reads a decimal number with a unit, exactly: `1.5ms` is 1,500,000 of the smallest unit.
-fn parse(text: &str, units: &[(&str, u64)], wanted: &'static str) -> Result<u64, UnitError> {
+/// Reads a decimal number with a unit, exactly: `1.5ms` is 1,500,000 of the smallest unit. A number without a
+/// unit is one of `without`.
+fn parse(
+    text: &str,
+    units: &[(&str, u64)],
+    without: Option<&str>,
+    wanted: &'static str,
+) -> Result<u64, UnitError> {
     let fail = |why| UnitError { text: text.to_owned(), wanted, why };
     let trimmed = text.trim();
     let unit_at = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(unit_at);
-    let unit = unit.trim_start();
-    if unit.is_empty() && !number.is_empty() {
-        return Err(fail("it has no unit"));
-    }
+    let unit = match unit.trim_start() {
+        "" if !number.is_empty() => without.ok_or_else(|| fail("it has no unit"))?,
+        unit => unit,
+    };
     let (_, factor) =
         *units.iter().find(|(name, _)| *name == unit).ok_or_else(|| fail("its unit is unknown"))?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -103,7 +109,7 @@ impl FromStr for TimeSpan {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let nanoseconds = parse(text, &TIME_UNITS, "a length of time such as 500us, 2ms or 10min")?;
+        let nanoseconds = parse(text, &TIME_UNITS, None, "a length of time such as 500us, 2ms or 10min")?;
         Ok(Self(Duration::from_nanos(nanoseconds)))
     }
 }
@@ -118,16 +124,17 @@ impl fmt::Display for TimeSpan {
 
 as_text!(TimeSpan);
 
-/// A number of bytes as users write it: `64KiB` (1,024 each), `1MB` (1,000,000), `512B`.
+/// A number of bytes as users write it: `64KiB` (1,024 each), `1MB` (1,000,000), `512B` or `512`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteCount(pub u64);
 
-const BYTE_UNITS: [(&str, u64); 9] = [
+const BYTE_UNITS: [(&str, u64); 10] = [
     ("B", 1),
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
     ("TiB", 1 << 40),
+    ("KB", 1_000),
     ("kB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
@@ -138,7 +145,8 @@ impl FromStr for ByteCount {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, &BYTE_UNITS, "a number of bytes such as 512B, 64KiB or 1MB").map(Self)
+        let wanted = "a number of bytes such as 65536, 64KiB or 1MB";
+        parse(text, &BYTE_UNITS, Some(BYTE_UNITS[0].0), wanted).map(Self)
     }
 }
 
@@ -235,6 +243,11 @@ mod tests {
         assert_eq!(" 10 min ".parse(), Ok(TimeSpan(Duration::from_secs(600))));
         assert_eq!("0.1ns".parse::<TimeSpan>().unwrap_err().why, "it is finer than the smallest unit");
         assert_eq!("1.5KiB".parse(), Ok(ByteCount(1536)));
+        for text in ["64000", "64000B", "64KB", "64 kB", "0.064MB", "62.5KiB"] {
+            assert_eq!(text.parse(), Ok(ByteCount(64_000)), "{text}");
+        }
+        assert_eq!("1.5".parse::<ByteCount>().unwrap_err().why, "it is finer than the smallest unit");
+        assert_eq!("".parse::<ByteCount>().unwrap_err().why, "its unit is unknown");
         assert_eq!((ByteCount(65536).to_string(), ByteCount(0).to_string()), ("64KiB".into(), "0B".into()));
         assert_eq!("500us".parse(), Ok(SliceLength::Fixed(Duration::from_micros(500))));
         assert_eq!("elastic".parse(), Ok(SliceLength::Elastic));

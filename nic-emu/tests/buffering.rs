@@ -3,47 +3,16 @@
 
 mod ports;
 
-use bcs_core::{LocalRank, Rank, SliceLength};
-use nic_emu::contexts::Context;
-use nic_emu::descriptor::Check;
-use nic_emu::matching::Envelope;
-use nic_emu::memory::numbers::{CommRank, RequestId, SlabId};
+use bcs_core::{LocalRank, SliceLength};
+use nic_emu::memory::numbers::{RequestId, SlabId};
 use nic_emu::memory::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
-use nic_emu::memory::status::WaitingFor;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
-use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
-use ports::ports;
+use nic_emu::port::{Outcome, Port, PortError, Posted};
+use ports::{envelope, message, ports, post, receive, send};
 
-const WAIT: WaitingFor = WaitingFor {
-    call: 0,
-    context: Context(2),
-    peer: CommRank(0),
-    peer_in_job: Rank(0),
-    ..WaitingFor::SOMETHING
-};
-const ENVELOPE: Envelope = Envelope { context: Context(2), source: CommRank(0), tag: 1 };
-
-fn send(port: &mut Port, data: &[u8], synchronous: bool) -> Posted {
-    let send = Send {
-        context: Context(2),
-        source: CommRank(0),
-        tag: 1,
-        destination: Rank(1),
-        synchronous,
-        check: Check::NONE,
-        signature: 0,
-    };
-    // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
-    unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
-}
-
-fn post_receive(port: &mut Port, buffer: &mut [u8]) -> u32 {
+fn post_receive(port: &mut Port, buffer: &mut [u8]) -> RequestId {
     // SAFETY: the callers' buffers live until the request is complete.
-    unsafe { port.post_receive(&ENVELOPE, buffer.as_mut_ptr(), buffer.len()) }.unwrap().0
-}
-
-fn message(bytes: usize, salt: usize) -> Vec<u8> {
-    (0..bytes).map(|i| (i * 7 + i / 251 + salt) as u8).collect()
+    unsafe { port.post_receive(&envelope(1), buffer.as_mut_ptr(), buffer.len()) }.unwrap()
 }
 
 /// What one test of the receiver's request answers, after slices have run.
@@ -61,17 +30,14 @@ fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
         scope.spawn(|| {
             let sent: Vec<_> = lengths.iter().enumerate().map(|(i, &bytes)| message(bytes, i)).collect();
             for (i, data) in sent.iter().enumerate() {
-                if let Posted::Request(request) = send(&mut sender, data, i % 50 == 0) {
-                    sender.wait(&WAIT, |port| port.test(request)).unwrap();
-                }
+                send(&mut sender, 1, data, i % 50 == 0);
             }
         });
         for (i, &bytes) in lengths.iter().enumerate() {
             // Some receives are too short.
             let capacity = if i % 7 == 3 { bytes / 2 } else { bytes };
             let mut buffer = vec![0xaa; capacity + 8];
-            let request = post_receive(&mut receiver, &mut buffer[..capacity]);
-            let outcome = receiver.wait(&WAIT, |port| port.test(RequestId(request))).unwrap();
+            let outcome = receive(&mut receiver, 1, &mut buffer[..capacity]);
             assert_eq!((outcome.length.bytes(), outcome.cancelled), (bytes as u64, false));
             assert!(buffer[..capacity] == message(bytes, i)[..capacity], "message {i} of {bytes} bytes");
             assert!(buffer[capacity..] == [0xaa; 8], "nothing is written behind message {i}");
@@ -85,56 +51,53 @@ fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
     let data = message(BUFFERED_BYTES, 1);
     let room = (SLABS - OF_COLLECTIVES) * SLAB_BYTES / BUFFERED_BYTES;
     for _ in 0..room {
-        assert_eq!(send(&mut sender, &data, false), Posted::Complete);
+        assert_eq!(post(&mut sender, 1, &data, false), Posted::Complete);
     }
-    assert!(matches!(send(&mut sender, &data, false), Posted::Request(_)), "memory is bounded");
+    assert!(matches!(post(&mut sender, 1, &data, false), Posted::Request(_)), "memory is bounded");
     for _ in 0..room {
         let mut buffer = vec![0; BUFFERED_BYTES];
         let request = post_receive(&mut receiver, &mut buffer);
-        assert_eq!(
-            look(&mut receiver, RequestId(request)).unwrap().unwrap().length.bytes(),
-            BUFFERED_BYTES as u64
-        );
+        assert_eq!(look(&mut receiver, request).unwrap().unwrap().length.bytes(), BUFFERED_BYTES as u64);
         assert!(buffer == data);
     }
-    assert_eq!(send(&mut sender, &data, false), Posted::Complete, "what was received makes room");
+    assert_eq!(post(&mut sender, 1, &data, false), Posted::Complete, "what was received makes room");
 }
 
 #[test]
 fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_rest() {
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = message(16_384, 5);
-    send(&mut sender, &data, false);
+    post(&mut sender, 1, &data, false);
     // As if the sender's core had been taken away in the middle.
     let filled = memory.filled(LocalRank(0), SlabId(OF_COLLECTIVES as u32)).unwrap();
     filled.publish(4_096);
     let mut buffer = vec![0; 16_384];
     let request = post_receive(&mut receiver, &mut buffer);
-    assert_eq!(look(&mut receiver, RequestId(request)).unwrap(), None);
+    assert_eq!(look(&mut receiver, request).unwrap(), None);
     assert!(buffer[..4_096] == data[..4_096] && buffer[4_096..].iter().all(|&byte| byte == 0));
     filled.publish(10_000);
-    assert_eq!(look(&mut receiver, RequestId(request)).unwrap(), None);
+    assert_eq!(look(&mut receiver, request).unwrap(), None);
     filled.publish(16_384);
-    assert_eq!(look(&mut receiver, RequestId(request)).unwrap().unwrap().length.bytes(), 16_384);
+    assert_eq!(look(&mut receiver, request).unwrap().unwrap().length.bytes(), 16_384);
     assert!(buffer == data);
 }
 
 #[test]
 fn a_length_that_no_healthy_sender_publishes_is_an_error() {
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
-    send(&mut sender, &message(16_384, 5), false);
+    post(&mut sender, 1, &message(16_384, 5), false);
     memory.filled(LocalRank(0), SlabId(OF_COLLECTIVES as u32)).unwrap().publish(16_385);
     let mut buffer = vec![0; 16_384];
     let request = post_receive(&mut receiver, &mut buffer);
-    let error = look(&mut receiver, RequestId(request)).unwrap_err().to_string();
+    let error = look(&mut receiver, request).unwrap_err().to_string();
     assert!(error.contains("bytes of a message that are there"), "{error}");
 }
 
 #[test]
 fn with_fixed_slices_what_is_longer_than_a_slab_stays_in_the_budget() {
     let (_memory, mut sender, _receiver) = ports("500us".parse().unwrap(), DEFAULT_LIMIT_BYTES);
-    assert_eq!(send(&mut sender, &message(SLAB_BYTES, 1), false), Posted::Complete);
-    assert!(matches!(send(&mut sender, &message(SLAB_BYTES + 1, 1), false), Posted::Request(_)));
+    assert_eq!(post(&mut sender, 1, &message(SLAB_BYTES, 1), false), Posted::Complete);
+    assert!(matches!(post(&mut sender, 1, &message(SLAB_BYTES + 1, 1), false), Posted::Request(_)));
 }
 
 #[test]
@@ -142,11 +105,11 @@ fn a_buffered_send_that_waits_for_its_match_can_be_taken_back() {
     let (_memory, mut sender, _receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = message(BUFFERED_BYTES, 1);
     for _ in 0..2 * SLABS * SLAB_BYTES / BUFFERED_BYTES {
-        let Posted::Request(request) = send(&mut sender, &data, true) else {
+        let Posted::Request(request) = post(&mut sender, 1, &data, true) else {
             panic!("a synchronous send waits")
         };
         sender.cancel(request).unwrap();
         assert!(look(&mut sender, request).unwrap().unwrap().cancelled);
     }
-    assert_eq!(send(&mut sender, &data, false), Posted::Complete, "its slabs came back each time");
+    assert_eq!(post(&mut sender, 1, &data, false), Posted::Complete, "its slabs came back each time");
 }

@@ -10,57 +10,19 @@ use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::slab::BUFFERED_BYTES;
-use nic_emu::memory::status::{Room, WaitingFor};
+use nic_emu::memory::status::Room;
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::memory::{NicMemory, SEND_RING};
 use nic_emu::port::{Outcome, Port, Posted, Send, now_ns};
 use nic_emu::threads::processor::{Lent, Processor};
-use ports::ports;
+use ports::{WAIT, envelope, message, ports, post, receive, send};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-const WAIT: WaitingFor = WaitingFor {
-    call: 0,
-    context: Context(2),
-    peer: CommRank(0),
-    peer_in_job: Rank(0),
-    ..WaitingFor::SOMETHING
-};
-
-fn envelope(tag: i32) -> Envelope {
-    Envelope { context: Context(2), source: CommRank(0), tag }
-}
-
-fn send(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) {
-    let send = Send {
-        context: Context(2),
-        source: CommRank(0),
-        tag,
-        destination: Rank(1),
-        synchronous,
-        check: Check::NONE,
-        signature: 0,
-    };
-    // SAFETY: the data lives until the send is complete.
-    if let Posted::Request(request) = unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap() {
-        port.wait(&WAIT, |port| port.test(request)).unwrap();
-    }
-}
 
 fn claim(port: &mut Port, tag: i32, buffer: &mut [u8], may_poll: bool) -> Option<Outcome> {
     let place = (buffer.as_mut_ptr(), buffer.len());
     // SAFETY: the buffer is as long as it says.
     unsafe { port.claim_message(&envelope(tag), Rank(0), place, may_poll) }.unwrap()
-}
-
-fn receive(port: &mut Port, tag: i32, buffer: &mut [u8]) -> Outcome {
-    // SAFETY: the buffer lives until the receive is complete.
-    let request = unsafe { port.post_receive(&envelope(tag), buffer.as_mut_ptr(), buffer.len()) }.unwrap();
-    port.wait(&WAIT, |port| port.test(request)).unwrap()
-}
-
-fn message(bytes: usize, salt: usize) -> Vec<u8> {
-    (0..bytes).map(|i| (i * 7 + i / 251 + salt) as u8).collect()
 }
 
 fn run_slices(memory: &NicMemory) {
@@ -196,22 +158,9 @@ fn what_is_not_the_oldest_message_for_the_receive_is_not_claimed() {
 #[test]
 fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixed_slices() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
-    let post = |port: &mut Port, bytes: &[u8], synchronous| {
-        let send = Send {
-            context: Context(2),
-            source: CommRank(0),
-            tag: 1,
-            destination: Rank(1),
-            synchronous,
-            check: Check::NONE,
-            signature: 0,
-        };
-        // SAFETY: the callers' data lives as long as the test.
-        unsafe { port.post_send(&send, bytes.as_ptr(), bytes.len()) }.unwrap()
-    };
     let long = message(BUFFERED_BYTES + 1, 3);
     for (data, synchronous) in [(&long[..], false), (&long[..8], true)] {
-        assert!(matches!(post(&mut sender, data, synchronous), Posted::Request(_)));
+        assert!(matches!(post(&mut sender, 1, data, synchronous), Posted::Request(_)));
         assert_eq!(claim(&mut receiver, 1, &mut vec![0; data.len()], false), None);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -227,7 +176,7 @@ fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixe
         });
     }
     let (_memory, mut sender, mut receiver) = ports("500us".parse().unwrap(), DEFAULT_LIMIT_BYTES);
-    assert_eq!(post(&mut sender, b"beat", false), Posted::Complete);
+    assert_eq!(post(&mut sender, 1, b"beat", false), Posted::Complete);
     assert_eq!(claim(&mut receiver, 1, &mut [0; 8], false), None);
 }
 

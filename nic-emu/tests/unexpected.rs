@@ -5,18 +5,17 @@ mod ports;
 
 use bcs_core::{LocalRank, Rank, SliceLength};
 use nic_emu::contexts::Context;
-use nic_emu::descriptor::Check;
 use nic_emu::hang::{HangReport, JobState};
-use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::memory::slab::{BUFFERED_BYTES, SLAB_BYTES};
 use nic_emu::memory::status::{Activity, Room, WaitingFor};
 use nic_emu::memory::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};
-use nic_emu::port::{Port, Posted, Send};
-use ports::ports;
+use nic_emu::port::{Port, Posted};
+use ports::{WAIT, envelope, message, ports, post, receive, send};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const WAIT: WaitingFor = WaitingFor {
+/// What a hang report says of the sender.
+const SENDS: WaitingFor = WaitingFor {
     call: 0,
     context: Context(2),
     peer: CommRank(1),
@@ -28,61 +27,36 @@ const WAIT: WaitingFor = WaitingFor {
     room: Room::Enough,
 };
 
-fn post(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) -> Posted {
-    let send = Send {
-        context: Context(2),
-        source: CommRank(0),
-        tag,
-        destination: Rank(1),
-        synchronous,
-        check: Check::NONE,
-        signature: 0,
-    };
-    // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
-    unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
-}
-
-/// A blocking send: it waits for nothing that a receiver has to do.
-fn send(port: &mut Port, tag: i32, data: &[u8]) {
-    if let Posted::Request(request) = post(port, tag, data, false) {
-        port.wait(&WAIT, |port| port.test(request)).unwrap();
-    }
-}
-
 /// A message of this tag, as far as there is room.
-fn receive(port: &mut Port, tag: i32, room: usize) -> (Vec<u8>, u64) {
+fn take(port: &mut Port, tag: i32, room: usize) -> (Vec<u8>, u64) {
     let mut buffer = vec![0xaa; room];
-    let envelope = Envelope { context: Context(2), source: CommRank(0), tag };
-    // SAFETY: the buffer lives until the request is complete.
-    let request = unsafe { port.post_receive(&envelope, buffer.as_mut_ptr(), room) }.unwrap();
-    let outcome = port.wait(&WAIT, |port| port.test(request)).unwrap();
+    let outcome = receive(port, tag, &mut buffer);
     assert_eq!(outcome.tag, tag);
     (buffer, outcome.length.bytes())
 }
 
-fn message(tag: i32, most: usize) -> Vec<u8> {
-    let bytes = (tag as usize * 7_919 + 13 * tag as usize * tag as usize) % (most + 1);
-    (0..bytes).map(|i| (i * 7 + i / 251 + tag as usize) as u8).collect()
+fn message_of(tag: i32, most: usize) -> Vec<u8> {
+    let tag = tag as usize;
+    message((tag * 7_919 + 13 * tag * tag) % (most + 1), tag)
 }
 
 fn arrive_in_another_order(slice: SliceLength, messages: i32, most: usize) {
     let (memory, mut sender, mut receiver) = ports(slice, DEFAULT_LIMIT_BYTES);
     for tag in 0..messages {
-        send(&mut sender, tag, &message(tag, most));
+        send(&mut sender, tag, &message_of(tag, most), false);
     }
     let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
     assert!(pool.messages() > 0 && pool.refused() == 0);
     for tag in (0..messages).map(|i| i * 7 % messages) {
-        let expected = message(tag, most);
-        let envelope = Envelope { context: Context(2), source: CommRank(0), tag };
-        let outcome = receiver.wait(&WAIT, |port| port.probe(&envelope)).unwrap();
+        let expected = message_of(tag, most);
+        let outcome = receiver.wait(&WAIT, |port| port.probe(&envelope(tag))).unwrap();
         assert_eq!(outcome.length.bytes(), expected.len() as u64);
-        let (got, bytes) = receive(&mut receiver, tag, expected.len());
+        let (got, bytes) = take(&mut receiver, tag, expected.len());
         assert!(bytes == expected.len() as u64 && got == expected, "message {tag}");
     }
     // What was taken out is there for others.
     for tag in 0..messages {
-        send(&mut sender, tag, &message(tag, most));
+        send(&mut sender, tag, &message_of(tag, most), false);
     }
     assert_eq!(pool.refused(), 0);
 }
@@ -107,18 +81,18 @@ fn messages_that_are_too_long_for_their_receives_are_cut_and_their_room_comes_ba
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = vec![7; SLAB_BYTES];
     for tag in 0..1_000 {
-        send(&mut sender, tag, &data);
+        send(&mut sender, tag, &data, false);
     }
     for tag in (0..1_000).rev() {
         let room = [0, 1, 100, SLAB_BYTES - 1][tag as usize % 4];
-        let (got, bytes) = receive(&mut receiver, tag, room);
+        let (got, bytes) = take(&mut receiver, tag, room);
         assert!(bytes == SLAB_BYTES as u64 && got == data[..room]);
     }
-    send(&mut sender, 0, &data);
+    send(&mut sender, 0, &data, false);
     let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
     assert!(pool.most_bytes() >= 700 * SLAB_BYTES as u64);
     // The processor takes in what came back when it needs a block.
-    (0..300).for_each(|tag| send(&mut sender, tag, &data));
+    (0..300).for_each(|tag| send(&mut sender, tag, &data, false));
     assert!(pool.usage().bytes < 400 * SLAB_BYTES as u64);
 }
 
@@ -132,7 +106,7 @@ fn a_synchronous_send_out_of_whose_slab_the_message_was_taken_can_be_taken_back_
             Posted::Complete => panic!("a synchronous send waits"),
         })
         .collect();
-    (200..800).for_each(|tag| send(&mut sender, tag, &data));
+    (200..800).for_each(|tag| send(&mut sender, tag, &data, false));
     let pool = UnexpectedPool::of(&memory, LocalRank(1)).unwrap();
     assert!(pool.messages() >= 400);
     for (tag, &request) in (0..).zip(&requests) {
@@ -140,14 +114,12 @@ fn a_synchronous_send_out_of_whose_slab_the_message_was_taken_can_be_taken_back_
         if tag % 2 == 0 {
             sender.cancel(request).unwrap();
         } else {
-            assert_eq!(receive(&mut receiver, tag, 100).0, data);
+            assert_eq!(take(&mut receiver, tag, 100).0, data);
         }
         while sender.lend().unwrap() {}
         assert_eq!(sender.test(request).unwrap().unwrap().cancelled, tag % 2 == 0);
     }
-    assert!(
-        receiver.probe(&Envelope { context: Context(2), source: CommRank(0), tag: 0 }).unwrap().is_none()
-    );
+    assert!(receiver.probe(&envelope(0)).unwrap().is_none());
 }
 
 #[test]
@@ -159,7 +131,7 @@ fn a_slow_receiver_has_no_more_memory_than_its_limit() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for tag in 0..messages {
-                send(&mut sender, tag, &message(tag, 20_000));
+                send(&mut sender, tag, &message_of(tag, 20_000), false);
             }
             done.store(true, Ordering::Release);
         });
@@ -171,8 +143,8 @@ fn a_slow_receiver_has_no_more_memory_than_its_limit() {
         }
         for first in (0..messages).step_by(20) {
             for tag in (first..first + 20).rev() {
-                let expected = message(tag, 20_000);
-                assert!(receive(&mut receiver, tag, expected.len()).0 == expected, "message {tag}");
+                let expected = message_of(tag, 20_000);
+                assert!(take(&mut receiver, tag, expected.len()).0 == expected, "message {tag}");
             }
             assert!(pool.touched_bytes() <= LIMIT);
         }
@@ -209,7 +181,7 @@ fn a_sender_that_sleeps_at_the_limit_is_woken_when_there_is_room_again() {
         let asleep = sender.announce_sleep(&waiting, true);
         assert_ne!(status.sleep.peek(), 0);
         // One of the pool: the first are in slabs, with elastic slices.
-        assert_eq!(receive(&mut receiver, tag - 1, data.len()).0, data);
+        assert_eq!(take(&mut receiver, tag - 1, data.len()).0, data);
         assert_eq!(status.sleep.peek(), 0, "it is awake");
         assert!(!sender.may_stay_asleep());
         sender.count_look();
@@ -231,7 +203,7 @@ fn a_send_that_waits_at_the_limit_is_reported_with_the_limit_and_the_rank_that_d
         let waiting = scope.spawn(|| {
             for tag in 0..100 {
                 if let Posted::Request(request) = post(&mut sender, tag, &data, false)
-                    && sender.wait(&WAIT, |port| port.test(request)).is_err()
+                    && sender.wait(&SENDS, |port| port.test(request)).is_err()
                 {
                     return tag;
                 }

@@ -48,9 +48,15 @@ int main(int argc, char **argv) {
     while (rank == 0) MPI_Send(bytes, sizeof bytes, MPI_CHAR, 1, 5, MPI_COMM_WORLD);
     return MPI_Finalize();
 }"#;
-    let ended = run(mpiexec("-n 2 --unexpected-limit 3MiB").arg(Compiled::by_mpicc(source).program()));
+    let blocked = Compiled::by_mpicc(source);
+    let ended = run(mpiexec("-n 2 --unexpected-limit 3MiB").arg(blocked.program()));
     assert_eq!(ended.code(), 125, "{ended:?}");
     ended.says("rank 1 has not received 3MiB of messages, of at most 3MiB (--unexpected-limit)");
+    for limit in ["3000KB", "3000000"] {
+        let ended = run(mpiexec(&format!("-n 2 --unexpected-limit {limit}")).arg(blocked.program()));
+        assert_eq!(ended.code(), 125, "{ended:?}");
+        ended.says("of at most 2880KiB (--unexpected-limit)");
+    }
     let wrong = run(mpiexec("-n 2 --unexpected-limit much").arg(program.program()));
     assert_eq!(wrong.code(), 1, "{wrong:?}");
     wrong.says("--unexpected-limit").says("much");

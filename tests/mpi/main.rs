@@ -204,6 +204,15 @@ fn what_cancel_decided_is_seen_by_the_next_call() {
 }
 
 #[test]
+fn the_message_of_a_freed_receive_is_there_when_a_call_has_told_that_it_came() {
+    holds_with("freed_receives", &[2, 3]);
+    holds("freed_receives", &Job { cross_memory: CrossMemory::Off, ..Job::of(2) });
+    holds_as_told("freed_receives", &Job { nodes: 2, ..Job::of(3) }, &["8192"]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds_as_told("freed_receives", &Job { slice, ..Job::of(2) }, &["1048576", "no-probes"]);
+}
+
+#[test]
 fn persistent_and_generalized_requests_live_as_the_standard_says() {
     holds_with("persistent", &[1, 2, 5]);
     holds("persistent", &Job { cross_memory: CrossMemory::Off, ..Job::of(2) });

@@ -5,9 +5,15 @@
 //! call looks or posts, and let go while it waits ([`Guard::wait`]), so that other threads of the process
 //! post and make progress meanwhile. No guard is held while a program's function (an error handler, an
 //! attribute's callback) runs.
+//!
+//! Where requests have been freed while they were active, every call ends with a look at them: the message of
+//! a receive is in the program's memory when a call has told that it must have come. The word that every
+//! call compares says that there are some, so it costs nothing where there are none.
 
 use super::state::Process;
+use crate::constants::MPI_Comm;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::request::{Request, State};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -28,7 +34,11 @@ pub enum LifePhase {
     Finalised = 3,
 }
 
+/// Beside the phase: there are requests that the program has freed while they were active.
+const ABANDONED: u32 = 1 << 31;
+
 struct Library {
+    /// The [`LifePhase`], and [`ABANDONED`].
     phase: AtomicU32,
     lock: Mutex<()>,
     process: UnsafeCell<MaybeUninit<Process>>,
@@ -48,6 +58,8 @@ static LIBRARY: Library = Library {
 /// Access to the process, with the lock where one is needed. A thread has one at a time.
 pub struct Guard {
     pub(super) lock: Option<MutexGuard<'static, ()>>,
+    /// There may be abandoned requests to look at when the call ends.
+    may_reap: bool,
 }
 
 /// The process, for the time of a call.
@@ -57,7 +69,7 @@ pub struct Guard {
 #[inline(always)]
 pub fn enter() -> MpiResult<Guard> {
     if LIBRARY.phase.load(Ordering::Acquire) == LifePhase::Active as u32 {
-        return Ok(Guard { lock: None });
+        return Ok(Guard { lock: None, may_reap: false });
     }
     enter_otherwise()
 }
@@ -66,8 +78,8 @@ pub fn enter() -> MpiResult<Guard> {
 #[inline(never)]
 fn enter_otherwise() -> MpiResult<Guard> {
     match phase() {
-        LifePhase::Active => Ok(Guard { lock: None }),
-        LifePhase::Concurrent => Ok(Guard { lock: Some(lock()) }),
+        LifePhase::Active => Ok(Guard { lock: None, may_reap: true }),
+        LifePhase::Concurrent => Ok(Guard { lock: Some(lock()), may_reap: true }),
         LifePhase::Finalised => Err(MpiError::new(Problem::Finalised)),
         LifePhase::Uninitialised => Err(MpiError::new(Problem::NotInitialised)),
     }
@@ -75,7 +87,7 @@ fn enter_otherwise() -> MpiResult<Guard> {
 
 /// Where the process is in its life.
 pub fn phase() -> LifePhase {
-    match LIBRARY.phase.load(Ordering::Acquire) {
+    match LIBRARY.phase.load(Ordering::Acquire) & !ABANDONED {
         0 => LifePhase::Uninitialised,
         1 => LifePhase::Active,
         2 => LifePhase::Concurrent,
@@ -130,7 +142,50 @@ impl DerefMut for Guard {
     }
 }
 
+impl Drop for Guard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.may_reap && LIBRARY.phase.load(Ordering::Relaxed) & ABANDONED != 0 {
+            self.reap_at_end();
+        }
+    }
+}
+
 impl Guard {
+    /// Takes over what is under way and the program cannot wait for.
+    pub(crate) fn abandon(&mut self, state: State, comm: MPI_Comm) {
+        self.requests.abandoned.push(Request { state, comm });
+        LIBRARY.phase.fetch_or(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// Lets abandoned requests go that are complete; answers whether all are. Every call does so at its end.
+    ///
+    /// # Errors
+    /// What ends the job; the request stays.
+    pub(crate) fn reap(&mut self) -> MpiResult<bool> {
+        let (mut parts, requests) = self.parts_and_requests();
+        let mut result = Ok(());
+        requests.abandoned.retain_mut(|request| match request.state.look(&mut parts) {
+            Ok(finished) => finished.is_none(),
+            Err(error) => {
+                result = Err(error);
+                true
+            }
+        });
+        let all = requests.abandoned.is_empty();
+        if all {
+            LIBRARY.phase.fetch_and(!ABANDONED, Ordering::Relaxed);
+        }
+        result.map(|()| all)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reap_at_end(&mut self) {
+        // What fails stays, and fails again for who waits for all of them.
+        let _ = self.reap();
+    }
+
     /// Whether other threads of the process may be waiting for this one to let go of the lock.
     #[inline]
     pub fn is_shared(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::object::attached_buffer::AttachedBuffers;
 use crate::object::communicators::Communicators;
 use crate::object::datatype::Datatypes;
 use crate::object::group::Kept;
-use crate::object::request::{Parts, Request, Requests, State};
+use crate::object::request::{Parts, Requests};
 use nic_emu::port::Port;
 
 /// The rank that this process is.
@@ -44,11 +44,6 @@ impl Process {
     pub(crate) fn parts_and_requests(&mut self) -> (Parts<'_>, &mut Requests) {
         let Self { port, communicators, attached, requests, .. } = self;
         (Parts { port, communicators, attached }, requests)
-    }
-
-    /// Takes over what is under way and the program cannot wait for.
-    pub(crate) fn abandon(&mut self, state: State, comm: MPI_Comm) {
-        self.requests.abandoned.push(Request { state, comm });
     }
 
     /// The communicator of an argument `comm`.

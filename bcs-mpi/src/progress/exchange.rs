@@ -300,11 +300,11 @@ impl Exchange {
     /// Looks until something is there; a rank with a core of its own looks many times before it waits as for
     /// anything else. `look` is told whether the rank may rest after it, and so has to be thorough.
     async fn until<T>(&self, mut look: impl FnMut(&mut Guard, bool) -> MpiResult<Option<T>>) -> MpiResult<T> {
-        let looks = if self.party.blocks && !self.is_crowded { policy::LANE_POLLS } else { 0 };
         let mut has_waited = false;
         let found = poll_fn(|_| {
             ready(with(|process| {
-                let looks = if has_waited { 0 } else { looks };
+                let looks =
+                    if self.party.blocks && !has_waited { process.port.waits().lane_looks } else { 0 };
                 for number in 0..=looks {
                     let found = look(process, number == looks)?;
                     if found.is_some() {

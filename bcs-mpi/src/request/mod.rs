@@ -212,8 +212,9 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
     if freed == BUFFERED {
         return Ok(());
     }
+    // Nobody waits for what is freed, so nobody would post it.
+    process.port.post_held()?;
     if let Some(nic) = process.plain(freed) {
-        process.port.post_held()?;
         process.port.requests_mut().drop_name(nic);
         // Of a receive, too, only the end matters.
         process.abandon(State::Send(nic, Box::default()), MPI_COMM_NULL);
@@ -239,7 +240,7 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
             state => process.abandon(state, comm),
         }
     }
-    reap(&mut process)?;
+    process.reap()?;
     process.port.nudge(true)?;
     Ok(())
 }
@@ -256,20 +257,6 @@ fn refuse_collective(process: &mut Process, handle: MPI_Request, instead: &str) 
     Err(MpiError::argument(MPI_ERR_REQUEST, "request", format!("{:#x}", handle.0), allowed))
 }
 
-/// Lets abandoned requests go that are complete; answers whether all are.
-fn reap(process: &mut Process) -> MpiResult<bool> {
-    let (mut parts, requests) = process.parts_and_requests();
-    let mut result = Ok(());
-    requests.abandoned.retain_mut(|request| match request.state.look(&mut parts) {
-        Ok(finished) => finished.is_none(),
-        Err(error) => {
-            result = Err(error);
-            false
-        }
-    });
-    result.map(|()| requests.abandoned.is_empty())
-}
-
 /// Waits for what the program left under way and cannot wait for: freed requests and buffered sends.
 ///
 /// # Errors
@@ -277,7 +264,7 @@ fn reap(process: &mut Process) -> MpiResult<bool> {
 pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
     let what = WaitingFor { call: call.index() as u32, ..WaitingFor::SOMETHING };
     process.wait_for_some(&what, |process| {
-        let all = reap(process)?;
+        let all = process.reap()?;
         let Process { port, attached, .. } = &mut **process;
         Ok((attached.reap(port)? && all).then_some(()))
     })

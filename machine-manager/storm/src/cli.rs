@@ -175,7 +175,8 @@ pub struct JobOptions {
     )]
     pub collective: Vec<String>,
     /// How many bytes of messages each rank may leave unreceived on its node while their sends are complete.
-    /// Above it, a send waits for its receive.
+    /// Above it, a send waits for its receive. The units are B, KB, MB, GB, KiB, MiB, GiB; a number alone is
+    /// bytes.
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = value::bytes, help_heading = "NIC", hide_short_help = true)]
     pub unexpected_limit: ByteCount,
     /// Bind each rank to a thread, core, socket or the like.

@@ -6,11 +6,9 @@
 //! scheduling group (a session of its own, a container), since a yield gives way to one's own group only. So
 //! who polls asks now and then how many want to run, and sleeps where that is too many.
 
+use crate::policy::CROWD_GOOD_FOR_NS;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
-
-/// How long an answer is good for, in nanoseconds: asking takes some 1.5 µs.
-const GOOD_FOR_NS: u64 = 20_000;
 
 /// Asks how many want to run.
 #[derive(Debug)]
@@ -40,7 +38,7 @@ impl Crowd {
     /// Whether more want to run than there are processors, the caller included.
     pub fn is_crowded(&mut self, now_ns: u64) -> bool {
         let Some(file) = &self.file else { return self.is_crowded };
-        if now_ns.saturating_sub(self.asked_ns) >= GOOD_FOR_NS {
+        if now_ns.saturating_sub(self.asked_ns) >= CROWD_GOOD_FOR_NS {
             self.asked_ns = now_ns;
             let mut text = [0; 128];
             let running =
@@ -88,13 +86,13 @@ mod tests {
                 });
             }
             // Threads take their time to start; the system tells at last.
-            let found = (1..1_000_000u64).map(|ask| ask * GOOD_FOR_NS).find(|&now_ns| {
+            let found = (1..1_000_000u64).map(|ask| ask * CROWD_GOOD_FOR_NS).find(|&now_ns| {
                 std::thread::yield_now();
                 crowd.is_crowded(now_ns)
             });
             over.store(true, std::sync::atomic::Ordering::Relaxed);
             // An answer is good for a while, whatever happens.
-            assert!(found.is_some_and(|now_ns| crowd.is_crowded(now_ns + GOOD_FOR_NS - 1)));
+            assert!(found.is_some_and(|now_ns| crowd.is_crowded(now_ns + CROWD_GOOD_FOR_NS - 1)));
         });
     }
 

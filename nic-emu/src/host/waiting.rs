@@ -1,4 +1,5 @@
-//! How a rank waits: it polls, then yields its core, then sleeps on its wait word (design §4).
+//! How a rank waits: it polls, then yields its core, then sleeps on its wait word (design §4); for how long
+//! each, [`crate::policy::WAITS`] says.
 //!
 //! In a job on several nodes a wait ends, as often as not, with what the NIC thread brings, and the NIC
 //! thread wants a core for it. So there a rank looks a few times, and then goes on polling only while nobody
@@ -20,44 +21,6 @@ use std::time::Duration;
 
 /// In a wait word: its owner sleeps on it.
 const ON_WAIT_WORD: u32 = 1;
-
-/// When to poll, yield and sleep. Measured defaults; see `docs/performance.md`.
-#[derive(Clone, Copy, Debug)]
-pub struct WaitPolicy {
-    /// Looks before the core is yielded for the first time.
-    pub polls: u32,
-    /// Yields before the rank goes to sleep.
-    pub yields: u32,
-    /// Looks that find another rank's work before this one runs it.
-    pub patience: u32,
-    /// Looks at the awaited request alone between two looks at everything.
-    pub watches: u32,
-    /// Yields after which a rank that waits for a message of one other posts a receive for it.
-    pub claim_yields: u32,
-    /// Times `watches` for which a rank that has just posted leaves the NIC to others at most, after as many
-    /// waits that others' slices ended.
-    pub trust: u32,
-}
-
-impl WaitPolicy {
-    /// The policy for a node: with more ranks than cores a rank that waits gives way at once, else it polls.
-    pub(crate) fn for_node(memory: &NicMemory) -> Self {
-        let ranks = memory.layout().local_ranks;
-        let cores = memory.header().cores.get().max(1);
-        if ranks > cores {
-            Self { polls: 0, yields: 2_000, patience: 0, watches: 0, claim_yields: 64, trust: 0 }
-        } else {
-            Self { polls: 100, yields: 20_000, patience: 3, watches: 40, claim_yields: 64, trust: 3 }
-        }
-    }
-
-    /// The policy for a node of several: what a rank has posted may be for another one, so it leaves it to
-    /// nobody, and it soon asks whether its core is wanted.
-    pub(crate) fn for_node_of_several(memory: &NicMemory) -> Self {
-        let polls = if Self::for_node(memory).polls == 0 { 0 } else { 20 };
-        Self { polls, yields: 0, patience: 0, watches: 0, claim_yields: 0, trust: 0 }
-    }
-}
 
 /// What a waiting rank does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -186,14 +186,15 @@ impl Port {
         }))
     }
 
-    /// Posts what is held, runs a slice, and then looks at the NIC's queues as the processor. While a receive
-    /// that was posted before is in its ring, which no slice has taken, nothing is found: that receive comes
-    /// first.
+    /// Posts what is held, moves bytes, because others may wait for that while this rank does nothing but
+    /// look, runs a slice, and then looks at the NIC's queues as the processor. While a receive that was
+    /// posted before is in its ring, which no slice has taken, nothing is found: that receive comes first.
     fn look_for(
         &mut self,
         look: impl FnOnce(&NicMemory) -> Result<Option<Message>, Corrupt>,
     ) -> Result<Option<Outcome>, PortError> {
         self.post_held()?;
+        self.move_bytes()?;
         self.lend()?;
         let (heads, local_rank) = (self.heads, self.local_rank.index());
         let found = self.as_processor(|memory| {
@@ -209,6 +210,7 @@ impl Port {
             cancelled: false,
         }))
     }
+
     /// Takes the token, waiting for it if need be, and calls `with`.
     ///
     /// # Errors

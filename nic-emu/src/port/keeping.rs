@@ -14,12 +14,9 @@ use crate::host::waiting;
 use crate::memory::descriptor::Payload;
 use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
+use crate::policy::KEEPING_LOOKS;
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
-
-/// Looks of a rank that waits from one attempt to keep its messages to the next: the first comes when other
-/// ranks have had the core a while.
-const LOOKS: u32 = 32;
 
 /// Sends for which a rank does not look again what could be taken out of its slabs, after it has looked in
 /// vain.
@@ -68,7 +65,7 @@ impl Port {
             return Ok(());
         }
         self.keeping.looks += 1;
-        if self.keeping.looks >= LOOKS || self.keeping.refused.is_some() {
+        if self.keeping.looks >= KEEPING_LOOKS || self.keeping.refused.is_some() {
             self.keeping.looks = 0;
             // Read first: room that comes during the attempt is news after it.
             let news = self.memory.header().room.came();

@@ -76,7 +76,7 @@ impl Port {
     /// Whether ranks of this node share cores: then chunks are long, as each may cost a context switch.
     #[inline]
     pub fn is_crowded(&self) -> bool {
-        self.waiting.polls == 0
+        self.waiting.shares_cores()
     }
 
     /// Where another rank's lane is read next.

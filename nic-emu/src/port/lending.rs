@@ -3,29 +3,19 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
-use crate::host::waiting::{self, Asleep, Pause, WaitPolicy};
+use crate::host::waiting::{self, Asleep, Pause};
 use crate::memory::doorbell::RingKind;
 use crate::memory::status::{Activity, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, Rank, RequestId};
+use crate::policy::{self, WaitPolicy};
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::processor::Lent;
 use crate::threads::strobe_sender::StrobeSender;
 use rustix::fd::AsFd;
-use std::time::Duration;
-
-/// How long a rank sleeps without being woken: not all that it may wait for wakes it.
-pub const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
 /// Of what a rank waits for: requests, one or several, which wake it. For a wait that names none.
 pub const SOME_REQUESTS: RequestId = RequestId(RequestId::NONE.0 - 1);
-
-/// In a job on several nodes: yields before a rank sleeps though nobody wants its core, or though nobody will
-/// wake it.
-const LONG: u32 = 20_000;
-
-/// Sends since a rank last waited that are a stream: it leaves them to their receivers for a while.
-const STREAM: u32 = 8;
 
 impl Port {
     /// One step of whatever there is to do: a transfer of this rank's, or a slice. True if something was
@@ -185,7 +175,7 @@ impl Port {
             self.has_run.get_or_insert(false);
             let sends = self.heads.ahead_of(self.offered, RingKind::Send);
             self.offered = self.heads;
-            if sends > STREAM && self.waiting.patience > 0 && self.pacing.starts_on_work() {
+            if sends > policy::STREAM_SENDS && self.waiting.patience > 0 && self.pacing.starts_on_work() {
                 return Ok(moved);
             }
             if self.served > 0 && self.pacing.starts_on_work() {
@@ -258,7 +248,8 @@ impl Port {
             return false;
         }
         let Some(crowd) = &mut self.crowd else { return true };
-        waiting.yields > LONG || waiting.request != RequestId::NONE && crowd.is_crowded((self.clock)())
+        waiting.yields > policy::YIELDS_OF_SEVERAL
+            || waiting.request != RequestId::NONE && crowd.is_crowded((self.clock)())
     }
 
     /// Whether there is nothing that this rank should do rather than sleep.

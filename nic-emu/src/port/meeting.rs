@@ -72,12 +72,11 @@ impl Port {
         if !self.pacing.starts_on_work() {
             return self.nudge(true);
         }
-        let tries = policy::MEETING_POLLS / policy::MEETING_POLLS_A_LOOK;
-        for _ in 0..tries {
+        for _ in 0..policy::MEETING_TRIES {
             if self.pass(awaits)? {
                 return Ok(());
             }
-            for _ in 0..policy::MEETING_POLLS_A_LOOK {
+            for _ in 0..policy::MEETING_LOOKS_A_SLICE {
                 if request.is_some_and(|request| self.slot(request).is_ok_and(|slot| !slot.is_pending())) {
                     return Ok(());
                 }
@@ -115,10 +114,9 @@ impl Port {
         }
         let slot = self.memory.request(self.local_rank, request)?;
         let started = &self.status().transfers_started;
-        let crowded = self.waiting.polls == 0;
-        let between = if passed { policy::MEETING_POLLS_A_LOOK } else { policy::MEETING_POLLS_A_RETRY };
-        let looks = if crowded { policy::MEETING_YIELDS } else { policy::MEETING_POLLS };
-        for look in 1..=looks {
+        let crowded = self.waiting.shares_cores();
+        let between = if passed { policy::MEETING_LOOKS_A_SLICE } else { policy::MEETING_LOOKS_A_RETRY };
+        for look in 1..=self.waiting.meeting_looks {
             if !slot.is_pending() {
                 break;
             }

@@ -47,7 +47,7 @@ pub use crate::host::clock::now_ns;
 pub use completing::{Outcome, Received, Release};
 pub use error::PortError;
 pub use laning::Giving;
-pub use lending::{LONGEST_SLEEP, SOME_REQUESTS, Waiting};
+pub use lending::{SOME_REQUESTS, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
 pub use rank_port::Port;

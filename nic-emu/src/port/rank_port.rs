@@ -12,7 +12,7 @@ use crate::host::clock::now_ns;
 use crate::host::crowd::Crowd;
 use crate::host::mapping;
 use crate::host::process::{allow_attach, pid_namespace};
-use crate::host::waiting::{self, WaitPolicy};
+use crate::host::waiting;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::edge::EdgeAllocator;
 use crate::memory::lane::{LaneReader, LaneWriter};
@@ -23,7 +23,7 @@ use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::token::Holder;
 use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId, SlabId};
-use crate::policy::Pacing;
+use crate::policy::{Pacing, Situation, WaitPolicy};
 use crate::port::outstanding::{About, Outstanding, Purpose};
 use crate::threads::completer::Touched;
 use crate::threads::processor::Processor;
@@ -140,7 +140,7 @@ impl Port {
             draining: Vec::new(),
             stores: Stores::default(),
             channel: channel::Policy::for_node(&memory),
-            waiting: WaitPolicy::for_node(&memory),
+            waiting: Situation::of(&memory, false).waits(),
             waiters: 0,
             has_run: None,
             served: 0,
@@ -164,7 +164,7 @@ impl Port {
     pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
         let header = self.memory.header();
         let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
-        let waiting = WaitPolicy::for_node_of_several(&self.memory);
+        let waiting = Situation::of(&self.memory, true).waits();
         Self { wake_pipe: Some(writer), crowd: Some(crowd), waiting, is_hasty: true, ..self }
     }
 
@@ -220,6 +220,12 @@ impl Port {
     #[inline]
     pub(super) fn status(&self) -> &crate::memory::status::RankStatus {
         &self.block().status
+    }
+
+    /// How this rank waits.
+    #[inline(always)]
+    pub fn waits(&self) -> &WaitPolicy {
+        &self.waiting
     }
 
     /// What is known of this rank's outstanding requests, and their names.

@@ -1,16 +1,17 @@
 //! The loop of a wait: progress, a look at what is waited for, a pause. There is one loop, for a port, and
 //! for a process that has a port and more to do between two looks ([`Waits`]).
 //!
-//! A rank polls first, then yields, then sleeps ([`crate::host::waiting`]). A rank that may sleep asks
+//! A rank polls first, then yields, then sleeps ([`crate::policy::WAITS`]). A rank that may sleep asks
 //! [`Port::should_sleep`]; if so it announces that it sleeps, does one more step of its wait and looks once
 //! more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
 use super::error::PortError;
-use super::lending::{LONGEST_SLEEP, Stepped, Waiting};
+use super::lending::{Stepped, Waiting};
 use super::rank_port::Port;
 use crate::host::waiting::Pause;
 use crate::memory::RequestId;
 use crate::memory::status::WaitingFor;
+use crate::policy::LONGEST_SLEEP;
 
 /// Who waits: a port, or who has one.
 pub trait Waits: Sized {

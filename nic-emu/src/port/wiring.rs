@@ -7,7 +7,6 @@ use crate::memory::LocalRank;
 use crate::memory::descriptor::{Check, Payload};
 use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
 use crate::memory::sync::Ordering;
-use crate::policy;
 
 /// What came of putting a message on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +111,7 @@ impl Port {
         }
         let started = &self.status().transfers_started;
         let crowded = self.is_crowded();
-        let looks = if crowded { policy::MEETING_YIELDS } else { policy::MEETING_POLLS };
-        for _ in 0..looks {
+        for _ in 0..self.waiting.meeting_looks {
             if edge.next(&self.memory)?.is_some() || started.load(Ordering::Relaxed) != self.transfers_seen {
                 break;
             }

@@ -1,24 +1,6 @@
-//! How ranks wait for collectives, and how bytes of large ones go through lanes.
+//! How bytes of large collectives go through lanes.
 
 use crate::memory::lane::LANE_CHUNK_BYTES;
-
-/// Looks at its own request alone that a rank takes after it has arrived at a collective, while every
-/// rank has a core: some 6 µs.
-pub const MEETING_POLLS: u32 = 400;
-
-/// Looks at its own request between two looks at what others have posted.
-pub const MEETING_POLLS_A_LOOK: u32 = 32;
-
-/// The same when a slice is wanted that somebody else kept it from running.
-pub const MEETING_POLLS_A_RETRY: u32 = 4;
-
-/// Times that a rank that has arrived at a collective gives its core away before it waits as for anything
-/// else, where ranks share cores.
-pub const MEETING_YIELDS: u32 = 16;
-
-/// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as
-/// for anything else.
-pub const LANE_POLLS: u32 = 200;
 
 /// A rank that takes longer to fill its lane has what others copy from it read by cross-memory attach.
 /// Between near cores a lane takes 20 to 30 ns a KB, some 150 where ranks share cores, and between far cores

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `slice` | when slices run ([`Pacing`]), and how much one schedules |
 //! | `channel` | which channel moves which bytes |
-//! | `collectives` | how ranks wait for collectives, lanes, and edges |
+//! | `waiting` | how ranks wait: the table [`WAITS`] |
+//! | `collectives` | how bytes of collectives go through lanes |
 
 pub(crate) mod channel;
 mod collectives;
 mod slice;
+mod waiting;
 
 pub use collectives::*;
 pub use slice::*;
+pub use waiting::*;

@@ -1,0 +1,139 @@
+//! How ranks wait: all numbers of a wait, as one table.
+//!
+//! A rank that waits looks, again and again (it *polls*), then gives its core away between two looks (it
+//! *yields*), then sleeps. Meanwhile it runs slices, or leaves them to others. [`WAITS`] has a row for each
+//! situation of a rank; what is the same in all of them follows below.
+//!
+//! What the numbers are worth, where that was measured: times in µs with the number here and with another one
+//! put into the same library, in alternating rounds, on two cores that share an L3.
+//!
+//! | number | here | other value | command |
+//! |---|---|---|---|
+//! | `polls`, a core each | 0.09 | 1: 0.24 | `storm run -n 2 microbench sendrecv --sizes 8` |
+//! | | 0.23 | 1: 0.32 | `storm run -n 2 microbench latency --sizes 4K` |
+//! | `polls`, shared cores | 13 | 100: 86 | `storm run -n 8 microbench allreduce --sizes 8` |
+//! | `meeting_looks`, a core each | 0.58 | 1: 0.74 | `storm run -n 2 microbench allreduce --sizes 4K` |
+//! | [`MEETING_LOOKS_A_SLICE`] | 0.189 | 4: 0.209 | `storm run -n 2 microbench barrier` |
+//! | [`MEETING_LOOKS_A_RETRY`] | 0.189 | 32: 0.198 | the same |
+//! | `trust` | 0.54 | 0: 0.59 | `storm run --emds -n 2 microbench neighbor --sizes 8` |
+//! | `patience`, `watches` | 0.54 | 0: 0.54 to 0.55 | the same |
+//! | `yields`, shared cores | 11 | 50: 6 | `storm run -n 8 microbench exchange --sizes 8` |
+//! | `claim_yields`, shared cores | 11 | 0: 11 | the same |
+//! | `meeting_looks`, shared cores | 13 | 1: 11; 64: 12 | `storm run -n 8 microbench allreduce --sizes 8` |
+//!
+//! `patience`, `watches` and `trust` are for what slices bring, as the messages of that command were then.
+//! With far cores all three made an exchange of 8 bytes by slices take 0.74 µs instead of 1.09. Where cores
+//! are shared, times differ twofold from run to run: a fifth tells nothing. Eight ranks that sleep soon are
+//! quicker on a machine that is theirs alone; where others compute, a wake takes 28 µs and more, and a yield
+//! that switches 1.3. Not measured alone are `lane_looks`, [`STREAM_SENDS`], [`KEEPING_LOOKS`], and the
+//! numbers of several nodes.
+
+use crate::memory::NicMemory;
+use std::time::Duration;
+
+/// Where a rank waits: how many ranks there are for a core, and how many nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Situation {
+    /// One node, with a core for each rank.
+    OwnCore,
+    /// One node, with more ranks than cores: a rank that waits gives way at once.
+    SharedCore,
+    /// One of several nodes, with a core for each rank. What a rank has posted may be for another node, so
+    /// the rank leaves it to nobody; and it soon asks whether the NIC thread, or anybody else, wants its core
+    /// (`nic_emu::host::crowd`).
+    OwnCoreOfSeveral,
+    /// One of several nodes, with more ranks than cores.
+    SharedCoreOfSeveral,
+}
+
+impl Situation {
+    /// Of the ranks of this node.
+    pub fn of(memory: &NicMemory, several_nodes: bool) -> Self {
+        let has_cores = memory.layout().local_ranks <= memory.header().cores.get().max(1);
+        match (several_nodes, has_cores) {
+            (false, true) => Self::OwnCore,
+            (false, false) => Self::SharedCore,
+            (true, true) => Self::OwnCoreOfSeveral,
+            (true, false) => Self::SharedCoreOfSeveral,
+        }
+    }
+
+    /// How a rank waits there.
+    pub const fn waits(self) -> WaitPolicy {
+        WAITS[self as usize]
+    }
+}
+
+/// How a rank waits in one situation: a row of [`WAITS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitPolicy {
+    /// Looks before the core is yielded for the first time; none where ranks share cores.
+    pub polls: u32,
+    /// Looks at the awaited request alone between two looks at everything.
+    pub watches: u32,
+    /// Looks that find another rank's work before this one runs it.
+    pub patience: u32,
+    /// Times `watches` for which a rank that has just posted leaves the NIC to others at most, after as many
+    /// waits that others' slices ended.
+    pub trust: u32,
+    /// Yields after which a rank that waits for a message of one other posts a receive for it.
+    pub claim_yields: u32,
+    /// Yields before the rank may sleep.
+    pub yields: u32,
+    /// Looks at its own request that a rank takes after it has arrived at a collective, before it waits as
+    /// for anything else. It yields between two of them where ranks share cores.
+    pub meeting_looks: u32,
+    /// Looks at lanes that a member of a large collective takes before it waits as for anything else.
+    pub lane_looks: u32,
+}
+
+impl WaitPolicy {
+    /// Whether ranks of the node share cores.
+    #[inline]
+    pub const fn shares_cores(&self) -> bool {
+        self.polls == 0
+    }
+}
+
+const fn row(numbers: [u32; 8]) -> WaitPolicy {
+    let [polls, watches, patience, trust, claim_yields, yields, meeting_looks, lane_looks] = numbers;
+    WaitPolicy { polls, watches, patience, trust, claim_yields, yields, meeting_looks, lane_looks }
+}
+
+/// How ranks wait, by [`Situation`].
+#[rustfmt::skip]
+pub const WAITS: [WaitPolicy; 4] = [
+    //  polls  watches  patience  trust  claim_yields  yields  meeting_looks  lane_looks
+    row([100,    40,        3,      3,        64,      20_000,      400,         200]), // OwnCore
+    row([  0,     0,        0,      0,        64,       2_000,       16,           0]), // SharedCore
+    row([ 20,     0,        0,      0,         0,           0,      400,         200]), // OwnCoreOfSeveral
+    row([  0,     0,        0,      0,         0,           0,       16,           0]), // SharedCoreOfSeveral
+];
+
+/// Looks at its own request between two looks at what others have posted, of a rank that has arrived at a
+/// collective.
+pub const MEETING_LOOKS_A_SLICE: u32 = 32;
+
+/// The same when a slice is wanted that somebody else kept it from running.
+pub const MEETING_LOOKS_A_RETRY: u32 = 4;
+
+/// Times that a rank that does not wait for its collective tries for the token, where its arrival may
+/// complete the collective and somebody else is the processor.
+pub const MEETING_TRIES: u32 = 12;
+
+/// Sends since a rank last waited that are a stream: it leaves them to their receivers for a while.
+pub const STREAM_SENDS: u32 = 8;
+
+/// How long a rank sleeps without being woken: not all that it may wait for wakes it.
+pub const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+
+/// In a job on several nodes: yields before a rank sleeps though nobody wants its core, or though nobody will
+/// wake it.
+pub const YIELDS_OF_SEVERAL: u32 = 20_000;
+
+/// How long the answer is good for whether others want the core, in nanoseconds: asking takes some 1.5 µs.
+pub const CROWD_GOOD_FOR_NS: u64 = 20_000;
+
+/// Looks of a rank that waits from one attempt to keep its messages (`nic_emu::port`) to the next: the first
+/// comes when other ranks have had the core a while.
+pub const KEEPING_LOOKS: u32 = 32;
