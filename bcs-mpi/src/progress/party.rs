@@ -269,8 +269,8 @@ impl Party {
         self.post_receive_of(process, from, place, self.check(signature))
     }
 
-    /// Posts a receive. One without a check is not held (`Port::begin_receive`): a slice that takes its message
-    /// has compared before what the members have called.
+    /// Posts a receive. One without a check is not held (`Port::begin_receive`): a slice that takes its
+    /// message has compared before what the members have called.
     fn post_receive_of(
         &self,
         process: &mut Guard,

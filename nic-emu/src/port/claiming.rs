@@ -143,7 +143,8 @@ impl Port {
         self.heads.ahead_of(taken, RingKind::Receive) == 0 && self.block().queues.are_empty()
     }
 
-    /// Claims a message about which its receiver says this. False when a slice has taken it, or is to take it.
+    /// Claims a message about which its receiver says this. False when a slice has taken it, or is to take
+    /// it.
     #[inline]
     pub(super) fn claim(&self, found: &Found, check: Check) -> Result<bool, PortError> {
         let Found { sender, place, label, .. } = *found;

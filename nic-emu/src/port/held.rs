@@ -1,6 +1,5 @@
 //! A receive that its rank holds.
 
-use super::claiming::Found;
 use crate::matching::Envelope;
 use crate::memory::descriptor::Check;
 use crate::memory::numbers::RequestId;
@@ -19,9 +18,9 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Whether a message has so many bytes as it has to, if it has to.
+    /// Whether a message of so many bytes is as long as it has to be, if it has to.
     #[inline]
-    pub(super) fn is_as_long_as(&self, found: &Found) -> bool {
-        self.check == Check::NONE || found.message().length().bytes() == self.capacity
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        self.check == Check::NONE || bytes == self.capacity
     }
 }

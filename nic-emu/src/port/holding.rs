@@ -24,7 +24,8 @@ const MOST_HELD: usize = 16;
 const _: () = assert!(MOST_HELD <= RECEIVE_RING);
 
 impl Port {
-    /// Begins a receive as [`Self::post_receive_of`] does: its rank holds it, if it may find its message itself. Longer ones are posted, because their messages may begin to move while the rank
+    /// Begins a receive as [`Self::post_receive_of`] does: its rank holds it, if it may find its message
+    /// itself. Longer ones are posted, because their messages may begin to move while the rank
     /// computes.
     ///
     /// # Safety
@@ -122,7 +123,12 @@ impl Port {
         let message = Envelope::of(found.message().envelope());
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
         let claimed = match self.held.iter().position(takes) {
-            Some(at) if self.held[at].is_as_long_as(&found) && self.claim(&found, self.held[at].check)? => at,
+            Some(at)
+                if self.held[at].fits(found.message().length().bytes())
+                    && self.claim(&found, self.held[at].check)? =>
+            {
+                at
+            }
             _ => return self.post_held().map(|()| true),
         };
         let request = self.held.remove(claimed).request;

@@ -4,8 +4,8 @@
 //! An edge belongs to the rank that receives along it, which opens it and tells the sender its number, once
 //! for a communicator. After that a message costs the line that it lies in: no descriptor, no slice, no
 //! request. A cell says what comes: the call, the size and the signature, which the receiver compares with
-//! its own, and the bytes: up to 48 lie in the cell, up to 64 KB in slabs of the sender. What goes neither way
-//! comes as a message.
+//! its own, and the bytes: up to 48 lie in the cell, more in slabs of the sender. What finds no slabs comes
+//! as a message.
 //!
 //! Invariant: a cell's label is published after all that it says, and the cell is written again only when the
 //! receiver has said that it was taken. Labels count messages, so what a cell held before is never taken for
