@@ -298,6 +298,17 @@ fn messages_of_mixed_sizes_may_come_before_their_receives() {
 }
 
 #[test]
+fn messages_are_whole_on_both_sides_of_every_length_at_which_their_way_changes() {
+    for ranks in [2, 5] {
+        holds_as_told("long_messages", &Job::of(ranks), &["20"]);
+    }
+    holds_as_told("long_messages", &Job { cross_memory: CrossMemory::Off, ..Job::of(3) }, &["10"]);
+    holds_as_told("long_messages", &Job { nodes: 2, ..Job::of(3) }, &["4"]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds_as_told("long_messages", &Job { slice, ..Job::of(2) }, &["4"]);
+}
+
+#[test]
 fn a_hundred_thousand_messages_may_come_before_their_receives_from_one_and_from_many() {
     holds_as_told("early", &Job::of(2), &["100000", "65536", "100"]);
     holds_as_told("early", &Job { nodes: 4, ..Job::of(5) }, &["25000", "65536", "100"]);
