@@ -1,7 +1,7 @@
 /* The buffers of buffered sends: of the process, of a communicator, of a session; which of them a message goes through, and what flushes wait for. */
 #include "check.h"
 
-enum { LARGE = 200000, ROOM = LARGE + MPI_BSEND_OVERHEAD };
+enum { LARGE = 300000, ROOM = LARGE + MPI_BSEND_OVERHEAD };
 
 static unsigned char out[LARGE], in[LARGE];
 
