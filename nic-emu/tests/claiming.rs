@@ -9,7 +9,7 @@ use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
-use nic_emu::memory::slab::BUFFERED_BYTES;
+use nic_emu::memory::slab::{BUFFERED_BYTES, RUN_BYTES};
 use nic_emu::memory::status::Room;
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
@@ -158,7 +158,7 @@ fn what_is_not_the_oldest_message_for_the_receive_is_not_claimed() {
 #[test]
 fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixed_slices() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
-    let long = message(BUFFERED_BYTES + 1, 3);
+    let long = message(RUN_BYTES + 1, 3);
     for (data, synchronous) in [(&long[..], false), (&long[..8], true)] {
         assert!(matches!(post(&mut sender, 1, data, synchronous), Posted::Request(_)));
         assert_eq!(claim(&mut receiver, 1, &mut vec![0; data.len()], false), None);

@@ -243,7 +243,7 @@ impl Log {
         self.check_order(&pairs, &receive_of);
         for (m, message) in self.messages.iter().enumerate() {
             let received = receive_of.contains_key(&m);
-            let matched_send = message.synchronous || message.bytes > nic_emu::memory::slab::BUFFERED_BYTES;
+            let matched_send = message.synchronous || message.bytes > nic_emu::memory::slab::RUN_BYTES;
             assert!(
                 !(matched_send && message.state == SendState::Complete)
                     || received
