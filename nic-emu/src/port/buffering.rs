@@ -17,10 +17,14 @@ use crate::host::clock::ticks;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, RUN_BYTES, SLAB_BYTES};
 use crate::memory::{Corrupt, LocalRank, Rank, RequestId, SlabId};
 
-/// Bytes up to which a message is buffered also while the one before it is not received yet and stores go
-/// past the caches: of longer ones one behind the other, memory would see every byte twice, which takes
-/// longer than cross-memory attach by both ends.
+/// Bytes up to which a message is buffered however many slabs are not back yet, while stores go past the
+/// caches.
 const STREAMED_BYTES: usize = 32 << 10;
+
+/// Slabs that are not back from which on longer ones go by transfers then. With far cores a `MPI_Sendrecv` of
+/// 64 KB takes 5.6 µs so, and 12.6 if a message waits until the one before it is back; of 256 KB 17.6, and 38
+/// with 24 (`storm run -n 2 microbench sendrecv --sizes 64K,256K`).
+const STREAMED_SLABS: u32 = 64;
 
 impl Port {
     /// Slabs for a message that is posted before it is in them; none when it is too short or too long for
@@ -37,13 +41,12 @@ impl Port {
         let returned = &self.memory.rank(self.local_rank)?.returned;
         if bytes > STREAMED_BYTES
             && self.stores.are_settled_on_streaming()
-            && !self.slabs.has_back(self.last_run, returned)
+            && self.slabs.out(returned) > STREAMED_SLABS
         {
             return Ok(None);
         }
         let first = self.slabs.take(bytes, returned);
         if let Some(first) = first {
-            self.last_run = first;
             self.memory.filled(self.local_rank, first)?.begin();
         }
         Ok(first)

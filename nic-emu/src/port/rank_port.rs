@@ -22,7 +22,7 @@ use crate::memory::slab::SlabAllocator;
 use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::token::Holder;
-use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId, SlabId};
+use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId};
 use crate::policy::{Pacing, Situation, WaitPolicy};
 use crate::port::outstanding::{About, Outstanding, Purpose};
 use crate::threads::completer::Touched;
@@ -47,8 +47,6 @@ pub struct Port {
     /// Of the contexts of single matched messages, the next.
     pub(super) next_matched: u32,
     pub(super) slabs: SlabAllocator,
-    /// The first slab of the message that was buffered last.
-    pub(super) last_run: SlabId,
     pub(super) ahead: Ahead,
     /// Sends that this rank has posted since the job began.
     pub(super) sent: u64,
@@ -124,7 +122,6 @@ impl Port {
             next_matched: 0,
             taken: memory.taken()[local_rank.index()].read(),
             slabs: SlabAllocator::default(),
-            last_run: SlabId(0),
             ahead: Ahead::default(),
             sent: last_label(block, heads),
             seen: memory.taken().iter().map(|taken| taken.peek().get(RingKind::Send)).collect(),
