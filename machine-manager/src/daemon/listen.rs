@@ -347,7 +347,7 @@ async fn request<R: AsyncRead + Unpin>(
     let admit = |bytes: usize| match bytes <= limit {
         true => held.grow(bytes as u64).map_err(|error| error.to_string()),
         false => Err(format!(
-            "a request of {bytes} bytes is too long: at most {limit} are allowed (request_bytes of [users]); give the job a smaller environment,              and fewer arguments and hosts"
+            "a request of {bytes} bytes is too long: at most {limit} are allowed (request_bytes of [users]); give the job a smaller environment, and fewer arguments and hosts"
         )),
     };
     let Some(bytes) = receiver.receive_bytes::<Request>(admit).await? else { return Ok(None) };

@@ -21,9 +21,9 @@ use crate::memory::{Corrupt, LocalRank, Rank, RequestId, SlabId};
 /// caches.
 const STREAMED_BYTES: usize = 32 << 10;
 
-/// Slabs that are not back from which on longer ones go by transfers then. With far cores a `MPI_Sendrecv` of
-/// 64 KB takes 5.6 µs so, and 12.6 if a message waits until the one before it is back; of 256 KB 17.6, and 38
-/// with 24 (`storm run -n 2 microbench sendrecv --sizes 64K,256K`).
+/// Slabs that are not back from which on longer ones go by transfers then. With far cores an `MPI_Sendrecv`
+/// of 64 KB takes 5.6 µs so, and 12.6 if a message waits until the one before it is back; of 256 KB 17.6, and
+/// 38 with 24 slabs (`storm run -n 2 microbench sendrecv --sizes 64K,256K`).
 const STREAMED_SLABS: u32 = 64;
 
 impl Port {

@@ -179,7 +179,7 @@ impl Port {
             |memory| {
                 let taken = memory.taken()[local_rank.index()].peek();
                 // What is corrupt the next slice finds, too.
-                BufferReceiver::pass_over_claimed(memory, &mut Eligible { local_rank, taken, heads })
+                BufferReceiver::pass_over_claimed(memory, &Eligible { local_rank, taken, heads })
             },
         );
     }

@@ -14,13 +14,4 @@ pub(super) struct Held {
     pub(super) envelope: Envelope,
     /// What its message has to say alike.
     pub(super) check: Check,
-    pub(super) capacity: u64,
-}
-
-impl Held {
-    /// Whether a message of so many bytes is as long as it has to be, if it has to.
-    #[inline]
-    pub(super) fn fits(&self, bytes: u64) -> bool {
-        self.check == Check::NONE || bytes == self.capacity
-    }
 }

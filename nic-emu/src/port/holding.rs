@@ -4,6 +4,7 @@
 //! Invariant: receives that are held are younger than all that are posted. So whatever else is posted in the
 //! ring of receives, or asks which message a receive would take, posts first what is held.
 
+use super::claiming::Found;
 use super::error::PortError;
 use super::held::Held;
 use super::lending::{SOME_REQUESTS, Stepped, Waiting};
@@ -25,8 +26,7 @@ const _: () = assert!(MOST_HELD <= RECEIVE_RING);
 
 impl Port {
     /// Begins a receive as [`Self::post_receive_of`] does: its rank holds it, if it may find its message
-    /// itself. Longer ones are posted, because their messages may begin to move while the rank
-    /// computes.
+    /// itself. Longer ones are posted, because their messages may begin to move while the rank computes.
     ///
     /// # Safety
     /// As there.
@@ -49,7 +49,7 @@ impl Port {
             return unsafe { self.post_receive_of(envelope, check, peer, signature, place) };
         };
         let request = self.arm(Purpose::Receive, about_receive(envelope, peer, signature, place))?;
-        self.held.push(Held { request, sender, envelope: *envelope, check, capacity: place.1 as u64 });
+        self.held.push(Held { request, sender, envelope: *envelope, check });
         Ok(request)
     }
 
@@ -71,8 +71,8 @@ impl Port {
     #[inline(never)]
     fn post_all_held(&mut self) -> Result<(), PortError> {
         for at in 0..self.held.len() {
-            let Held { request, envelope, check, capacity, .. } = self.held[at];
-            let (address, _) = self.outstanding.place(request).unwrap_or_default();
+            let Held { request, envelope, check, .. } = self.held[at];
+            let (address, capacity) = self.outstanding.place(request).unwrap_or_default();
             let Envelope { context, source, tag } = envelope;
             let descriptor = ReceiveDescriptor { context, source, tag, capacity, check, request, address };
             // There is a cell: nothing was in the ring when the first one was held, and nothing has been
@@ -123,12 +123,7 @@ impl Port {
         let message = Envelope::of(found.message().envelope());
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
         let claimed = match self.held.iter().position(takes) {
-            Some(at)
-                if self.held[at].fits(found.message().length().bytes())
-                    && self.claim(&found, self.held[at].check)? =>
-            {
-                at
-            }
+            Some(at) if self.fits(&self.held[at], &found) && self.claim(&found, self.held[at].check)? => at,
             _ => return self.post_held().map(|()| true),
         };
         let request = self.held.remove(claimed).request;
@@ -142,5 +137,13 @@ impl Port {
         }
         *some = true;
         Ok(true)
+    }
+
+    /// Whether a message is as long as a receive wants it, if that is checked.
+    #[inline]
+    fn fits(&self, held: &Held, found: &Found) -> bool {
+        let bytes = found.message().length().bytes();
+        held.check == Check::NONE
+            || self.outstanding.place(held.request).is_some_and(|(_, room)| room == bytes)
     }
 }

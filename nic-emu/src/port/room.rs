@@ -2,7 +2,7 @@
 //!
 //! | room | who gives it back | when |
 //! |---|---|---|
-//! | a cell of a ring | the processor | a slice has taken the descriptor: it has found the entry, transfer or instance that this needs |
+//! | a cell of a ring | the processor | a slice has taken the descriptor: it has found the entry, transfer or instance that this needs; or its own rank has passed over it, because its receiver has claimed it |
 //! | a slab for a contribution | the last member to depart | it has read what it needs ([`crate::memory::departure`]) |
 //! | an instance | who departs, then the processor | before it looks for one |
 //! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free (`memory::queue`) |

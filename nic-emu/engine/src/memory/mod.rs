@@ -30,7 +30,8 @@
 //! |---|---|
 //! | `layout`, `nic_memory` | where everything is, and checked access to it |
 //! | `numbers` | a type for each kind of number that descriptors and NIC memory name things by |
-//! | `word`, `sync`, `corrupt`, `text`, `few`, `prefetch` | words and texts, atomics, what cannot be, few bytes, cache lines ahead of use |
+//! | `word`, `text`, `few` | words, texts, and few bytes |
+//! | `sync`, `corrupt`, `prefetch` | atomics, what cannot be, cache lines ahead of use |
 //! | `token`, `wait_word` | who is the NIC processor, who sleeps |
 //! | `ring`, `doorbell`, `descriptor` | what ranks ask of their NIC |
 //! | `claims` | messages that ranks take out of the rings of others |

@@ -70,7 +70,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     /// Passes over the first of a rank's eligible sends as far as their receivers have claimed them: all that
     /// a rank needs whose ring is full, where messages are claimed.
-    pub fn pass_over_claimed(memory: &NicMemory, rank: &mut Eligible) -> Result<(), Corrupt> {
+    pub fn pass_over_claimed(memory: &NicMemory, rank: &Eligible) -> Result<(), Corrupt> {
         let (mut passed, block) = (0, memory.rank(rank.local_rank)?);
         for cell in rank.cells(block, RingKind::Send)? {
             let words = cell.read();
@@ -84,8 +84,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if passed > 0 {
             let matched = &memory.header().slice.matched;
             matched.set(matched.get().wrapping_add(passed.into()));
-            rank.taken = rank.taken.advanced_by(RingKind::Send, passed);
-            memory.taken()[rank.local_rank.index()].publish(rank.taken);
+            let taken = rank.taken.advanced_by(RingKind::Send, passed);
+            memory.taken()[rank.local_rank.index()].publish(taken);
         }
         Ok(())
     }
