@@ -274,7 +274,7 @@ fn a_list_of_collectives_that_goes_in_a_circle_is_an_error_and_no_walk_without_e
         run(&mut ports[0]);
         let first = memory.instance(0).unwrap();
         assert_eq!((first.context.get(), first.sequence.get()), (Context(3), 1));
-        first.next.set(1);
+        first.links().set(1, 0);
         // As many further on, so that it is looked for in the same chain.
         reach_barrier(&mut ports[1], 1, 1 + INSTANCES as u32);
         ports[1].lend().map_err(|error| error.to_string())

@@ -33,9 +33,7 @@ impl Elements<*const c_void> {
     /// What is to be sent to a peer, as it lies; its arguments have these names.
     #[inline(always)]
     pub(super) fn outgoing(&self, datatypes: &Datatypes, names: &Names, peer: c_int) -> MpiResult<Outgoing> {
-        // SAFETY: the promise of `new`.
-        unsafe { Outgoing::as_it_lies(datatypes, names, self.buffer, self.count, self.datatype) }
-            .or_else(|error| self.for_nobody(error, peer, Outgoing::NOTHING))
+        self.message(datatypes, names).or_else(|error| self.for_nobody(error, peer, Outgoing::NOTHING))
     }
 }
 
@@ -43,9 +41,7 @@ impl Elements<*mut c_void> {
     /// Where what comes from a peer goes; its arguments have these names.
     #[inline(always)]
     pub(super) fn incoming(&self, datatypes: &Datatypes, names: &Names, peer: c_int) -> MpiResult<Incoming> {
-        // SAFETY: the promise of `new`.
-        unsafe { Incoming::new(datatypes, names, self.buffer, self.count, self.datatype) }
-            .or_else(|error| self.for_nobody(error, peer, Incoming::NOTHING))
+        self.room(datatypes, names).or_else(|error| self.for_nobody(error, peer, Incoming::NOTHING))
     }
 }
 

@@ -17,3 +17,10 @@ pub use probe::probe;
 pub use receive::recv;
 pub use send::{SendMode, send};
 pub use sendrecv::{Peers, sendrecv, sendrecv_replace};
+
+/// Calls what few programs need, out of the way of what all need.
+#[cold]
+#[inline(never)]
+fn seldom<R>(call: impl FnOnce() -> R) -> R {
+    call()
+}

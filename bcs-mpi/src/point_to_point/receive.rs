@@ -1,6 +1,7 @@
 //! Receives, blocking and not (MPI-5.0, §3.2.4, §3.7.2).
 
 use super::envelope::{Peer, Source, envelope};
+use super::seldom;
 use crate::api::{Mode, Received, bcs_recv};
 use crate::constants::*;
 use crate::error::MpiResult;
@@ -99,22 +100,9 @@ pub fn recv(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     match process.datatypes.are_compared() {
-        true => recv_compared(&mut process, mode, buffer, (source, tag, comm), status),
+        true => seldom(|| recv_in::<true>(&mut process, mode, buffer, (source, tag, comm), status)),
         false => recv_in::<false>(&mut process, mode, buffer, (source, tag, comm), status),
     }
-}
-
-/// [`recv`] where types are compared.
-#[cold]
-#[inline(never)]
-fn recv_compared(
-    process: &mut Guard,
-    mode: Mode,
-    buffer: Elements<*mut c_void>,
-    from: Peer,
-    status: Statuses,
-) -> MpiResult<MPI_Request> {
-    recv_in::<true>(process, mode, buffer, from, status)
 }
 
 #[inline(always)]

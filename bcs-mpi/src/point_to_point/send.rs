@@ -4,6 +4,7 @@
 //! posted.
 
 use super::envelope::{Peer, send_tag};
+use super::seldom;
 use crate::api::{Mode, bcs_send, bcs_send_filled};
 use crate::constants::*;
 use crate::error::MpiResult;
@@ -127,21 +128,9 @@ pub fn send(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     match process.datatypes.are_compared() {
-        true => send_compared(&mut process, modes, buffer, (dest, tag, comm)),
+        true => seldom(|| send_in::<true>(&mut process, modes, buffer, (dest, tag, comm))),
         false => send_in::<false>(&mut process, modes, buffer, (dest, tag, comm)),
     }
-}
-
-/// [`send`] where types are compared.
-#[cold]
-#[inline(never)]
-fn send_compared(
-    process: &mut Guard,
-    modes: (Mode, SendMode),
-    buffer: Elements<*const c_void>,
-    to: Peer,
-) -> MpiResult<MPI_Request> {
-    send_in::<true>(process, modes, buffer, to)
 }
 
 #[inline(always)]

@@ -226,7 +226,7 @@ impl Scattered {
     /// The buffer must still be readable, and what is written to writable.
     pub unsafe fn fill<R>(&self, send: impl FnOnce(&mut dyn FnMut(*mut u8, usize)) -> R) -> R {
         let mut cursor = self.layout.cursor();
-        // SAFETY: the promise of `Outgoing::as_it_lies`, and the caller's.
+        // SAFETY: the promise of `Elements::new`, and the caller's.
         send(&mut |to, bytes| _ = unsafe { cursor.pack(self.buffer, to, bytes) })
     }
 }
@@ -234,27 +234,6 @@ impl Scattered {
 impl Outgoing {
     /// A message without bytes.
     pub const NOTHING: Self = Self { data: std::ptr::null(), bytes: 0, packed: None, scattered: None };
-
-    /// The message that a call's arguments describe, as it lies in memory: perhaps scattered.
-    ///
-    /// # Safety
-    /// `buffer` must be readable for `count` elements, unless it is null.
-    ///
-    /// # Errors
-    /// A null buffer for something, a count or a datatype that cannot be.
-    #[inline(always)]
-    pub unsafe fn as_it_lies(
-        datatypes: &Datatypes,
-        names: &Names,
-        buffer: *const c_void,
-        count: i64,
-        datatype: MPI_Datatype,
-    ) -> MpiResult<Self> {
-        match bytes_together::<MOST_SENT>(names, buffer, count, datatype, "sent")? {
-            Some(bytes) => Ok(Self { data: buffer.cast(), bytes, packed: None, scattered: None }),
-            None => Self::of_layout(datatypes, names, buffer, count, datatype),
-        }
-    }
 
     /// Packs the message if it is scattered.
     ///
@@ -280,26 +259,60 @@ impl Outgoing {
         // SAFETY: the caller's promise.
         Some(unsafe { scattered.layout.pack(scattered.buffer) }.into_boxed_slice())
     }
+}
+
+impl Elements<*const c_void> {
+    /// The message that they are, as it lies in memory: perhaps scattered.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count or a datatype that cannot be.
+    #[inline(always)]
+    pub fn message(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Outgoing> {
+        match bytes_together::<MOST_SENT>(names, self.buffer, self.count, self.datatype, "sent")? {
+            Some(bytes) => Ok(Outgoing { data: self.buffer.cast(), bytes, ..Outgoing::NOTHING }),
+            None => self.message_of_layout(datatypes, names),
+        }
+    }
 
     #[inline(never)]
-    fn of_layout(
-        datatypes: &Datatypes,
-        names: &Names,
-        buffer: *const c_void,
-        count: i64,
-        datatype: MPI_Datatype,
-    ) -> MpiResult<Self> {
-        let (layout, bytes) = layout_of(datatypes, names, buffer, count, datatype, "sent")?;
+    fn message_of_layout(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Outgoing> {
+        let (layout, bytes) = layout_of(datatypes, names, self.buffer, self.count, self.datatype, "sent")?;
         if bytes > MOST_SENT {
-            return Err(wrong_count(names[1], count));
+            return Err(wrong_count(names[1], self.count));
         }
-        let buffer = buffer.cast::<u8>();
+        let buffer = self.buffer.cast::<u8>();
         if let Some(offset) = layout.as_block() {
-            let data = buffer.wrapping_offset(offset);
-            return Ok(Self { data, bytes, packed: None, scattered: None });
+            return Ok(Outgoing { data: buffer.wrapping_offset(offset), bytes, ..Outgoing::NOTHING });
         }
         let scattered = Some(Box::new(Scattered { buffer, layout }));
-        Ok(Self { data: std::ptr::null(), bytes, packed: None, scattered })
+        Ok(Outgoing { bytes, scattered, ..Outgoing::NOTHING })
+    }
+}
+
+impl Elements<*mut c_void> {
+    /// Where a message is to go that they have room for.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count or a datatype that cannot be.
+    #[inline(always)]
+    pub fn room(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Incoming> {
+        match bytes_together::<MOST_ROOM>(names, self.buffer, self.count, self.datatype, "received")? {
+            Some(bytes) => Ok(Incoming { data: self.buffer.cast(), bytes, staged: None }),
+            None => self.room_of_layout(datatypes, names),
+        }
+    }
+
+    #[inline(never)]
+    fn room_of_layout(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Incoming> {
+        let (layout, bytes) =
+            layout_of(datatypes, names, self.buffer, self.count, self.datatype, "received")?;
+        let buffer = self.buffer.cast::<u8>();
+        if let Some(offset) = layout.as_block() {
+            return Ok(Incoming { data: buffer.wrapping_offset(offset), bytes, staged: None });
+        }
+        let mut message = Box::new_uninit_slice(bytes);
+        let data = message.as_mut_ptr().cast();
+        Ok(Incoming { data, bytes, staged: Some(Box::new(Staged { message, buffer, layout })) })
     }
 }
 
@@ -323,45 +336,6 @@ pub struct Staged {
 impl Incoming {
     /// Room for no bytes.
     pub const NOTHING: Self = Self { data: std::ptr::null_mut(), bytes: 0, staged: None };
-
-    /// The buffer that a call's arguments describe.
-    ///
-    /// # Safety
-    /// `buffer` must be writable for `count` elements, unless it is null.
-    ///
-    /// # Errors
-    /// A null buffer for something, a count or a datatype that cannot be.
-    #[inline(always)]
-    pub unsafe fn new(
-        datatypes: &Datatypes,
-        names: &Names,
-        buffer: *mut c_void,
-        count: i64,
-        datatype: MPI_Datatype,
-    ) -> MpiResult<Self> {
-        match bytes_together::<MOST_ROOM>(names, buffer, count, datatype, "received")? {
-            Some(bytes) => Ok(Self { data: buffer.cast(), bytes, staged: None }),
-            None => Self::of_layout(datatypes, names, buffer, count, datatype),
-        }
-    }
-
-    #[inline(never)]
-    fn of_layout(
-        datatypes: &Datatypes,
-        names: &Names,
-        buffer: *mut c_void,
-        count: i64,
-        datatype: MPI_Datatype,
-    ) -> MpiResult<Self> {
-        let (layout, bytes) = layout_of(datatypes, names, buffer, count, datatype, "received")?;
-        let buffer = buffer.cast::<u8>();
-        if let Some(offset) = layout.as_block() {
-            return Ok(Self { data: buffer.wrapping_offset(offset), bytes, staged: None });
-        }
-        let mut message = Box::new_uninit_slice(bytes);
-        let data = message.as_mut_ptr().cast();
-        Ok(Self { data, bytes, staged: Some(Box::new(Staged { message, buffer, layout })) })
-    }
 
     /// Where the NIC puts the message, the room there, and this, which the receive tells of its type.
     #[inline(always)]
@@ -398,7 +372,7 @@ impl Staged {
     /// # Safety
     /// `from` must be readable for `bytes` bytes, and the buffer of the receive still be writable.
     pub unsafe fn fill_from(&self, from: *const u8, bytes: usize) {
-        // SAFETY: the caller's promise, and that of `Incoming::new`.
+        // SAFETY: the caller's promise, and that of `Elements::new`.
         unsafe { self.layout.cursor().unpack(from, bytes, self.buffer) };
     }
 
@@ -407,7 +381,7 @@ impl Staged {
     /// # Safety
     /// The buffer of the receive must still be writable.
     pub unsafe fn unpack(&self, bytes: usize) {
-        // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still
+        // SAFETY: the buffer has room for `message`'s elements, by the promise of `Elements::new`, and still
         // is one; the bytes arrived.
         unsafe { self.fill_from(self.message.as_ptr().cast(), bytes.min(self.message.len())) };
     }

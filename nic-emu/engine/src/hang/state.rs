@@ -11,6 +11,7 @@ use crate::memory::{MESSAGE_ENTRIES, NicMemory, Rank, RankBlock, TRANSFERS};
 use crate::policy::{Pacing, RANKS_A_SLICE};
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::collective_list::COMMON_INSTANCES;
+use crate::threads::dma_helper;
 
 /// What one rank does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -218,13 +219,13 @@ fn waiting(memory: &NicMemory, count: impl Fn(&RankBlock) -> u32) -> u32 {
 }
 
 fn transfers_move(memory: &NicMemory) -> bool {
-    let mut walk = Walk::new(memory.header().pools.active_transfers[0].get(), TRANSFERS);
+    let mut walk = Walk::new(dma_helper::active(memory).ends.next(), TRANSFERS);
     while let Ok(Some(index)) = walk.next_entry() {
         let Ok(transfer) = memory.transfer(index) else { return true };
         if transfer.finished.load(Ordering::Acquire) == MOVING {
             return true;
         }
-        walk.follow(transfer.next.get());
+        walk.follow(transfer.links().next());
     }
     false
 }

@@ -6,7 +6,8 @@
 //! depart hands slabs and instance back ([`crate::memory::departure`]).
 
 use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES};
-use crate::memory::sync::AtomicU32;
+use crate::memory::linked::Links;
+use crate::memory::sync::{AtomicU32, AtomicU64};
 use crate::memory::{Context, LocalRank, RequestId, Word, Word64};
 
 /// State of an instance.
@@ -44,16 +45,13 @@ pub struct Instance {
     pub arrived: Word,
     /// Bytes of a contribution; for a board the most of any member.
     pub bytes: Word64,
+    links: AtomicU64,
     /// Position of the root among the local members plus one; 0 until it arrives.
     pub root_member: Word,
     /// Members that will read from the instance after their release.
     pub readers: Word,
     /// The member whose slab holds the result of a reduction, plus one.
     pub result_member: Word,
-    /// The next instance of its chain (or the next free one), plus one.
-    pub next: Word,
-    /// The previous one, plus one.
-    pub previous: Word,
     /// The call that the members make, as `mds::Primitive` numbers it.
     pub call: Word,
 
@@ -77,6 +75,12 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// Its links in its chain, or to the next free one.
+    #[inline]
+    pub fn links(&self) -> Links<'_> {
+        Links(&self.links)
+    }
+
     /// Whether members of the communicator are on other nodes.
     #[inline]
     pub fn spans_nodes(&self) -> bool {

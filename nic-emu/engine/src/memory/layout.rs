@@ -241,8 +241,8 @@ pub struct Pools {
     pub transfers: FreeList,
     /// Of collective instances.
     pub instances: FreeList,
-    /// First and last transfer under way.
-    pub active_transfers: [Word; 2],
+    /// Ends of the list of transfers under way.
+    pub active_transfers: AtomicU64,
     /// First of the collectives that span nodes, that all local members have reached, and that no global
     /// slice knows of, plus one: a stack.
     pub reached_instances: Word,
@@ -413,7 +413,7 @@ impl Layout {
             transfers: region(TRANSFERS * size_of::<Transfer>()),
             instances: region(INSTANCES * instance_stride),
             instance_stride,
-            instance_chains: region(INSTANCE_CHAINS * size_of::<Word>()),
+            instance_chains: region(INSTANCE_CHAINS * size_of::<AtomicU64>()),
             windows: region(window_count * WINDOW_BYTES),
             window_count,
             lanes: region(local * LANE_BYTES),

@@ -37,7 +37,7 @@
 //! | `claims` | messages that ranks take out of the rings of others |
 //! | `request`, `status` | what the NIC tells a rank, and what a rank says of itself |
 //! | `slab`, `unexpected` | payloads: on their way, and without a receive |
-//! | `pool`, `queue` | entries in use and free, and the queues that they are in |
+//! | `pool`, `linked`, `queue` | entries in use and free, and the lists and queues that they are in |
 //! | `transfer` | messages under way by rendezvous |
 //! | `contexts`, `groups`, `root` | numbers that tell communicators apart, their nodes, and roots of collectives |
 //! | `instance`, `members`, `departure` | collectives under way |
@@ -73,6 +73,7 @@ mod with_token {
     pub mod instance;
     pub mod lane;
     mod layout;
+    pub mod linked;
     pub mod members;
     mod nic_memory;
     #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::memory::contexts::{self, Context};
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
+use crate::memory::linked::{Links, List};
 use crate::memory::queue::ChainLinks;
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Cell;
@@ -14,9 +15,7 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
 use crate::memory::unexpected::{CHUNK_BYTES, PoolChunk};
-use crate::memory::{
-    Corrupt, ENTRIES, INSTANCES, LocalRank, REQUESTS, Rank, RequestId, SlabId, TRANSFERS, Word,
-};
+use crate::memory::{Corrupt, ENTRIES, INSTANCES, LocalRank, REQUESTS, Rank, RequestId, SlabId, TRANSFERS};
 use std::ptr::NonNull;
 
 /// Where NIC memory is, and what keeps it there: its host's business.
@@ -294,13 +293,18 @@ impl NicMemory {
         Ok(unsafe { self.at(self.layout.instances + i * self.layout.instance_stride) })
     }
 
-    /// The chain that a collective under way is in: its first instance, plus one. Collectives of a
-    /// communicator that follow each other are in chains of their own.
+    /// The chain that a collective under way is in. Collectives of a communicator that follow each other are
+    /// in chains of their own.
     #[inline]
-    pub(crate) fn instance_chain(&self, context: Context, sequence: u32) -> &Word {
+    pub(crate) fn instance_chain<'m>(
+        &'m self,
+        context: Context,
+        sequence: u32,
+    ) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
         let hash = context.0.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
+        let at = self.layout.instance_chains + hash % INSTANCE_CHAINS * size_of::<AtomicU64>();
         // SAFETY: the region holds `INSTANCE_CHAINS` words, and the number is below that.
-        unsafe { self.at(self.layout.instance_chains + hash % INSTANCE_CHAINS * size_of::<Word>()) }
+        List { ends: Links(unsafe { self.at(at) }), links: |entry| Ok(self.instance(entry)?.links()) }
     }
 
     /// The members of a collective instance, one per local rank at most.

@@ -65,6 +65,12 @@ impl Cell {
         self.0[word].store(value, Ordering::Relaxed);
     }
 
+    /// One word of the cell, for who keeps more in it than a number.
+    #[inline]
+    pub fn atomic(&self, word: usize) -> &AtomicU64 {
+        &self.0[word]
+    }
+
     /// Copies the cell out.
     #[inline]
     pub fn read(&self) -> [u64; CELL_WORDS] {

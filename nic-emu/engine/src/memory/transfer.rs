@@ -19,6 +19,7 @@
 //!  lines 7-22 slots, in order of use                     each a line: the drainer reads no other
 //! ```
 
+use crate::memory::linked::Links;
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::{Corrupt, LocalRank, RequestId, Word, Word64};
 
@@ -139,13 +140,10 @@ pub struct Transfer {
     pub destination_address: Word64,
     /// Bytes to move.
     pub bytes: Word64,
+    links: AtomicU64,
     /// Its sender's window plus one, or 0 when it has none; the processor may give it one while it is under
     /// way.
     pub window: Word,
-    /// Link to the next one under way (or the next free one), plus one.
-    pub next: Word,
-    /// Link to the previous one under way, plus one.
-    pub previous: Word,
     _pad0: [u32; 3],
 
     /// Bytes that may be claimed: what the slices so far have scheduled.
@@ -185,6 +183,12 @@ const _: () = {
 };
 
 impl Transfer {
+    /// Its links in the list of those under way, or to the next free one.
+    #[inline]
+    pub fn links(&self) -> Links<'_> {
+        Links(&self.links)
+    }
+
     /// Prepares a transfer that nobody uses, with `granted` bytes to move at first. Processor only. Until
     /// [`Self::begin`] it is over for whoever looks at it.
     #[inline]

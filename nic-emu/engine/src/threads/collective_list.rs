@@ -122,11 +122,11 @@ fn find_or_make(
 ) -> Result<Option<u32>, Corrupt> {
     free_departed(memory)?;
     let header = memory.header();
-    let first = memory.instance_chain(descriptor.context, descriptor.sequence);
-    let mut walk = Walk::new(first.get(), INSTANCES);
+    let chain = memory.instance_chain(descriptor.context, descriptor.sequence);
+    let mut walk = Walk::new(chain.ends.next(), INSTANCES);
     while let Some(index) = walk.next_entry()? {
         let instance = memory.instance(index)?;
-        walk.follow(instance.next.get());
+        walk.follow(instance.links().next());
         if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence {
             return Ok(Some(index));
         }
@@ -136,7 +136,7 @@ fn find_or_make(
     if header.pools.instances.used() as usize >= COMMON_INSTANCES && begun.get() >= share {
         return Ok(None);
     }
-    let free_link = |free| Ok(memory.instance(free)?.next.get());
+    let free_link = |free| Ok(memory.instance(free)?.links().next());
     let Some(index) = header.pools.instances.take(INSTANCES, free_link)? else { return Ok(None) };
     begun.set(begun.get().wrapping_add(1));
     let instance = memory.instance(index)?;
@@ -161,12 +161,7 @@ fn find_or_make(
     for member in memory.members(index)?.iter().take(descriptor.local_size as usize) {
         member.arrived.set(0);
     }
-    instance.next.set(first.get());
-    instance.previous.set(NONE);
-    if first.get() != NONE {
-        memory.instance(first.get() - 1)?.previous.set(index + 1);
-    }
-    first.set(index + 1);
+    chain.prepend(index)?;
     let gathering = &memory.control().gathering;
     gathering.set(gathering.get().wrapping_add(1));
     Ok(Some(index))
@@ -221,20 +216,12 @@ pub fn hand_back(memory: &NicMemory, index: u32, instance: &Instance) -> Result<
 
 /// Takes an instance off the list, whose slabs are their owners' again: nobody reads it any more.
 pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-    let (next, previous) = (instance.next.get(), instance.previous.get());
-    if previous == NONE {
-        memory.instance_chain(instance.context.get(), instance.sequence.get()).set(next);
-    } else {
-        memory.instance(previous - 1)?.next.set(next);
-    }
-    if next != NONE {
-        memory.instance(next - 1)?.previous.set(previous);
-    }
+    memory.instance_chain(instance.context.get(), instance.sequence.get()).remove(index)?;
     let begun = &memory.rank(instance.begun_by.get())?.begun;
     begun.set(begun.get().wrapping_sub(1));
     instance.state.set(InstanceState::Free as u32);
     memory.header().pools.instances.give_back(index, |link| {
-        instance.next.set(link);
+        instance.links().set(link, NONE);
         Ok(())
     })
 }
@@ -272,10 +259,10 @@ mod tests {
             ));
         }
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
-            let mut walk = Walk::new(memory.instance_chain(context, sequence).get(), INSTANCES);
+            let mut walk = Walk::new(memory.instance_chain(context, sequence).ends.next(), INSTANCES);
             let mut length = 0;
             while let Some(index) = walk.next_entry().unwrap() {
-                walk.follow(memory.instance(index).unwrap().next.get());
+                walk.follow(memory.instance(index).unwrap().links().next());
                 length += 1;
             }
             assert!(length <= contexts.len(), "{length} collectives in a chain");

@@ -7,6 +7,7 @@
 
 use crate::matching::Message;
 use crate::memory::descriptor::{MessageWords, ReceiveDescriptor};
+use crate::memory::linked::{Links, List};
 use crate::memory::pool::NONE;
 use crate::memory::request::{Delivery, SlotState};
 use crate::memory::sync::Ordering;
@@ -83,12 +84,12 @@ impl<'m> DmaHelper<'m> {
         completer: &mut Completer<'m>,
     ) -> Result<Option<u32>, Corrupt> {
         let header = self.memory.header();
-        let free_link = |free| Ok(self.memory.transfer(free)?.next.get());
+        let free_link = |free| Ok(self.memory.transfer(free)?.links().next());
         let Some(index) = header.pools.transfers.take(TRANSFERS, free_link)? else { return Ok(None) };
         let transfer = self.memory.transfer(index)?;
         transfer.prepare(pair, Some(window), granted);
         transfer.skip(done);
-        self.link(index, transfer)?;
+        active(self.memory).append(index)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
         // Both ends before either may begin: an end can move all bytes by itself, and complete both requests,
         // at any moment.
@@ -142,15 +143,15 @@ impl<'m> DmaHelper<'m> {
 
     fn reap(&mut self, most: u32, mut report: Option<&mut Completer<'m>>) -> Result<(), Corrupt> {
         let header = self.memory.header();
-        let active = header.slice.transfers.get().min(most);
-        for _ in 0..active {
-            let first = header.pools.active_transfers[0].get();
+        let list = active(self.memory);
+        for _ in 0..header.slice.transfers.get().min(most) {
+            let first = list.ends.next();
             if first == NONE {
                 break;
             }
             let index = first - 1;
             let transfer = self.memory.transfer(index)?;
-            self.unlink(index, transfer)?;
+            list.remove(index)?;
             let mut state = transfer.finished.load(Ordering::Acquire);
             if state == FINISHED
                 && let Some(completer) = report.as_deref_mut()
@@ -168,7 +169,7 @@ impl<'m> DmaHelper<'m> {
             if state == REPORTED && left {
                 header.slice.transfers.set(header.slice.transfers.get().wrapping_sub(1));
                 header.pools.transfers.give_back(index, |link| {
-                    transfer.next.set(link);
+                    transfer.links().set(link, NONE);
                     Ok(())
                 })?;
                 continue;
@@ -176,41 +177,16 @@ impl<'m> DmaHelper<'m> {
             if report.is_some() && state == MOVING {
                 self.grant_more(index)?;
             }
-            self.link(index, transfer)?;
+            list.append(index)?;
         }
         Ok(())
     }
+}
 
-    /// Appends a transfer to the active list.
-    fn link(&self, index: u32, transfer: &Transfer) -> Result<(), Corrupt> {
-        let [first, last] = &self.memory.header().pools.active_transfers;
-        transfer.previous.set(last.get());
-        transfer.next.set(NONE);
-        if last.get() == NONE {
-            first.set(index + 1);
-        } else {
-            self.memory.transfer(last.get() - 1)?.next.set(index + 1);
-        }
-        last.set(index + 1);
-        Ok(())
-    }
-
-    fn unlink(&self, index: u32, transfer: &Transfer) -> Result<(), Corrupt> {
-        let [first, last] = &self.memory.header().pools.active_transfers;
-        let (next, previous) = (transfer.next.get(), transfer.previous.get());
-        if previous == NONE {
-            debug_assert_eq!(first.get(), index + 1);
-            first.set(next);
-        } else {
-            self.memory.transfer(previous - 1)?.next.set(next);
-        }
-        if next == NONE {
-            last.set(previous);
-        } else {
-            self.memory.transfer(next - 1)?.previous.set(previous);
-        }
-        Ok(())
-    }
+/// The transfers under way.
+pub fn active<'m>(memory: &'m NicMemory) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
+    let ends = Links(&memory.header().pools.active_transfers);
+    List { ends, links: |index| Ok(memory.transfer(index)?.links()) }
 }
 
 /// The window into which a rank puts what it sends.

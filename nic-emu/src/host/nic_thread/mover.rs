@@ -122,13 +122,13 @@ fn give_way(shared: &Shared, wait: &Cell<Duration>) -> bool {
 
 /// The transfers under way. The caller holds the token.
 fn list_active(memory: &NicMemory, active: &mut Vec<u32>) -> Result<(), Corrupt> {
-    let mut walk = Walk::new(memory.header().pools.active_transfers[0].get(), TRANSFERS);
+    let mut walk = Walk::new(dma_helper::active(memory).ends.next(), TRANSFERS);
     while let Some(index) = walk.next_entry()? {
         let transfer = memory.transfer(index)?;
         if transfer.finished.load(crate::memory::sync::Ordering::Acquire) == MOVING {
             active.push(index);
         }
-        walk.follow(transfer.next.get());
+        walk.follow(transfer.links().next());
     }
     Ok(())
 }

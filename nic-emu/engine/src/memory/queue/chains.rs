@@ -15,9 +15,9 @@
 use super::list::seek;
 use super::match_queues::{CHAIN_BITS, Chains};
 use crate::memory::descriptor::{ANY_TAG, EnvelopeWords};
-use crate::memory::pool::NONE;
+use crate::memory::linked::{Links, List};
 use crate::memory::ring::Cell;
-use crate::memory::{CommRank, Corrupt, NicMemory, Word64};
+use crate::memory::{CommRank, Corrupt, NicMemory};
 
 const ANY_SOURCE_CLASS: usize = 1;
 const ANY_TAG_CLASS: usize = 2;
@@ -30,20 +30,15 @@ pub(super) fn class_of(receive: EnvelopeWords) -> usize {
     any_source as usize * ANY_SOURCE_CLASS + any_tag as usize * ANY_TAG_CLASS
 }
 
-#[inline]
-fn halves(word: u64) -> (u32, u32) {
-    (word as u32, (word >> 32) as u32)
-}
-
-#[inline]
-fn word(low: u32, high: u32) -> u64 {
-    low as u64 | (high as u64) << 32
-}
-
 impl Chains {
     /// The chain of an envelope in a class.
     #[inline]
-    fn ends(&self, class: usize, envelope: EnvelopeWords) -> &Word64 {
+    fn chain<'m>(
+        &'m self,
+        memory: &'m NicMemory,
+        class: usize,
+        envelope: EnvelopeWords,
+    ) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
         let (mut source, mut tag) = (envelope.source(), envelope.tag());
         if class & ANY_SOURCE_CLASS != 0 {
             source = CommRank::ANY_SOURCE;
@@ -51,12 +46,13 @@ impl Chains {
         if class & ANY_TAG_CLASS != 0 {
             tag = ANY_TAG;
         }
-        let context = envelope.context().0;
-        let context = word(context, context);
-        let mixed =
-            (word(source.0, tag as u32) ^ context.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let (tag, context) = (tag as u32, envelope.context().0);
+        let words = [(source.0, tag), (context, context)];
+        let [envelope, context] = words.map(|(low, high)| u64::from(low) | u64::from(high) << 32);
+        let mixed = (envelope ^ context.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        &self.0[class][(mixed >> (64 - CHAIN_BITS)) as usize]
+        let ends = Links(&self.0[class][(mixed >> (64 - CHAIN_BITS)) as usize]);
+        List { ends, links: move |entry| Ok(Links(&memory.chain_links(entry)?.0[class])) }
     }
 
     /// Appends an entry of this envelope to its chain in a class.
@@ -67,17 +63,7 @@ impl Chains {
         entry: u32,
         envelope: EnvelopeWords,
     ) -> Result<(), Corrupt> {
-        let ends = self.ends(class, envelope);
-        let (first, last) = halves(ends.get());
-        memory.chain_links(entry)?.0[class].set(word(NONE, last));
-        if last == NONE {
-            ends.set(word(entry + 1, entry + 1));
-            return Ok(());
-        }
-        let links = &memory.chain_links(last - 1)?.0[class];
-        links.set(word(entry + 1, halves(links.get()).1));
-        ends.set(word(first, entry + 1));
-        Ok(())
+        self.chain(memory, class, envelope).append(entry)
     }
 
     /// Takes an entry of this envelope out of its chain in a class.
@@ -88,35 +74,19 @@ impl Chains {
         entry: u32,
         envelope: EnvelopeWords,
     ) -> Result<(), Corrupt> {
-        let ends = self.ends(class, envelope);
-        let (mut first, mut last) = halves(ends.get());
-        let (next, previous) = halves(memory.chain_links(entry)?.0[class].get());
-        if previous == NONE {
-            first = next;
-        } else {
-            let links = &memory.chain_links(previous - 1)?.0[class];
-            links.set(word(next, halves(links.get()).1));
-        }
-        if next == NONE {
-            last = previous;
-        } else {
-            let links = &memory.chain_links(next - 1)?.0[class];
-            links.set(word(halves(links.get()).0, previous));
-        }
-        ends.set(word(first, last));
-        Ok(())
+        self.chain(memory, class, envelope).remove(entry)
     }
 
     /// The first entry of an envelope's chain in a class whose envelope words satisfy the predicate.
     pub(super) fn find<'m>(
-        &self,
+        &'m self,
         memory: &'m NicMemory,
         class: usize,
         envelope: EnvelopeWords,
         mut takes: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        let (first, _) = halves(self.ends(class, envelope).get());
-        let follow = |entry: u32, _: &Cell| Ok(halves(memory.chain_links(entry)?.0[class].get()).0);
-        seek(memory, first, follow, |cell| takes(EnvelopeWords::of_cell(cell)))
+        let chain = self.chain(memory, class, envelope);
+        let follow = |entry: u32, _: &Cell| Ok((chain.links)(entry)?.next());
+        seek(memory, chain.ends.next(), follow, |cell| takes(EnvelopeWords::of_cell(cell)))
     }
 }

@@ -2,18 +2,36 @@
 
 use super::match_queues::Queue;
 use crate::memory::descriptor::EnvelopeWords;
+use crate::memory::linked::{Links, List};
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::ring::{CELL_WORDS, Cell};
 use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory};
 
-/// The word of an entry that holds its links: next in the low half, previous in the high half, each plus one.
+/// The word of an entry that holds its links.
 pub(crate) const LINKS: usize = 7;
 
 impl Queue {
     /// True when there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.first.get() == NONE
+        self.first() == NONE
+    }
+
+    #[inline]
+    fn list<'m>(&'m self, memory: &'m NicMemory) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
+        List { ends: Links(&self.0), links: |entry| Ok(Links(memory.entry(entry)?.atomic(LINKS))) }
+    }
+
+    /// The link to the oldest entry.
+    #[inline]
+    fn first(&self) -> u32 {
+        Links(&self.0).next()
+    }
+
+    /// The link to the latest entry.
+    #[inline]
+    fn last(&self) -> u32 {
+        Links(&self.0).previous()
     }
 
     /// Appends a descriptor of a message. False when the pool is full but for what is kept for receives.
@@ -34,17 +52,8 @@ impl Queue {
         let Some(entry) = pool.take(limit, |free| Ok(memory.entry(free)?.word(LINKS) as u32))? else {
             return Ok(false);
         };
-        let last = self.last.get();
-        let mut linked = *words;
-        linked[LINKS] = (last as u64) << 32;
-        memory.entry(entry)?.write(&linked);
-        if last == NONE {
-            self.first.set(entry + 1);
-        } else {
-            let before = memory.entry(last - 1)?;
-            before.set_word(LINKS, before.word(LINKS) & !0xffff_ffff | (entry as u64 + 1));
-        }
-        self.last.set(entry + 1);
+        memory.entry(entry)?.write(words);
+        self.list(memory).append(entry)?;
         Ok(true)
     }
 
@@ -60,7 +69,7 @@ impl Queue {
             words = cell.read();
             predicate(&words)
         };
-        let found = seek(memory, self.first.get(), next, is_it)?;
+        let found = seek(memory, self.first(), next, is_it)?;
         Ok(found.map(|(entry, _)| (entry, words)))
     }
 
@@ -73,7 +82,7 @@ impl Queue {
         most: u32,
         mut predicate: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        let mut at = self.first.get();
+        let mut at = self.first();
         for _ in 0..most {
             if at == NONE {
                 break;
@@ -89,7 +98,7 @@ impl Queue {
 
     /// The latest entry, if there is one.
     pub fn last_entry(&self) -> Option<u32> {
-        self.last.get().checked_sub(1)
+        self.last().checked_sub(1)
     }
 
     /// Whether an entry is in this queue, or in another one but not at its front: an entry that nobody uses
@@ -97,7 +106,7 @@ impl Queue {
     pub fn holds(&self, memory: &NicMemory, entry: u32) -> Result<bool, Corrupt> {
         let previous = (memory.entry(entry)?.word(LINKS) >> 32) as u32;
         Ok(match previous {
-            NONE => self.first.get() == entry + 1,
+            NONE => self.first() == entry + 1,
             previous => memory.entry(previous - 1)?.word(LINKS) as u32 == entry + 1,
         })
     }
@@ -109,7 +118,7 @@ impl Queue {
         visit: impl FnMut(&'m Cell) -> bool,
     ) -> Result<(), Corrupt> {
         let previous = |_, cell: &Cell| Ok((cell.word(LINKS) >> 32) as u32);
-        seek(memory, self.last.get(), previous, visit).map(drop)
+        seek(memory, self.last(), previous, visit).map(drop)
     }
 
     /// Calls for each entry, from the oldest.
@@ -118,7 +127,7 @@ impl Queue {
         memory: &NicMemory,
         mut with: impl FnMut(u32, &Cell) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
-        let mut walk = Walk::new(self.first.get(), ENTRIES);
+        let mut walk = Walk::new(self.first(), ENTRIES);
         while let Some(entry) = walk.next_entry()? {
             let cell = memory.entry(entry)?;
             with(entry, cell)?;
@@ -129,30 +138,15 @@ impl Queue {
 
     /// Takes all entries out: whoever walks along them gives them back to the pool ([`give_back`]).
     pub(crate) fn take_all(&self) -> Walk {
-        let walk = Walk::new(self.first.get(), ENTRIES);
-        self.first.set(NONE);
-        self.last.set(NONE);
+        let walk = Walk::new(self.first(), ENTRIES);
+        Links(&self.0).set(NONE, NONE);
         walk
     }
 
     /// Takes an entry out and gives it back to the pool.
     #[inline]
     pub fn remove(&self, memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
-        let cell = memory.entry(entry)?;
-        let links = cell.word(LINKS);
-        let (next, previous) = (links as u32, (links >> 32) as u32);
-        if previous == NONE {
-            self.first.set(next);
-        } else {
-            let before = memory.entry(previous - 1)?;
-            before.set_word(LINKS, before.word(LINKS) & !0xffff_ffff | next as u64);
-        }
-        if next == NONE {
-            self.last.set(previous);
-        } else {
-            let after = memory.entry(next - 1)?;
-            after.set_word(LINKS, after.word(LINKS) & 0xffff_ffff | (previous as u64) << 32);
-        }
+        self.list(memory).remove(entry)?;
         give_back(memory, entry)
     }
 }

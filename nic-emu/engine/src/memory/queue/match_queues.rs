@@ -1,15 +1,13 @@
 //! A rank's queues, as they stand in NIC memory.
 
 use crate::memory::descriptor::KIND;
+use crate::memory::sync::AtomicU64;
 use crate::memory::{Word, Word64};
 
-/// Ends of a list, as indices plus one.
-#[repr(C)]
+/// A queue: the ends of a list of entries ([`crate::memory::linked`]).
+#[repr(transparent)]
 #[derive(Default)]
-pub struct Queue {
-    pub(super) first: Word,
-    pub(super) last: Word,
-}
+pub struct Queue(pub(super) AtomicU64);
 
 /// Words of a receive descriptor that mean anything.
 pub(super) const RECEIVE_WORDS: usize = 5;
@@ -47,15 +45,13 @@ pub(super) const CLASSES: usize = 4;
 /// Chains of a class, as a power of two.
 pub(super) const CHAIN_BITS: u32 = 16;
 
-/// The ends of a queue's chains, by class and hash: the first entry in the low half, the last one in the high
-/// half, each plus one.
+/// The ends of a queue's chains, by class and hash.
 #[repr(C)]
-pub struct Chains(pub(super) [[Word64; 1 << CHAIN_BITS]; CLASSES]);
+pub struct Chains(pub(super) [[AtomicU64; 1 << CHAIN_BITS]; CLASSES]);
 
-/// The links of an entry in its chains, by class: the next entry in the low half, the one before in the high
-/// half, each plus one.
+/// The links of an entry in its chains, by class.
 #[repr(C)]
-pub struct ChainLinks(pub(super) [Word64; CLASSES]);
+pub struct ChainLinks(pub(super) [AtomicU64; CLASSES]);
 
 /// What the matching queues of a rank have beside: their chains, and what tells which receive is older.
 #[repr(C)]

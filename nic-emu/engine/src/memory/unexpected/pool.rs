@@ -15,10 +15,11 @@
 use super::blocks::{self, Bitmap, CHUNK_BYTES, ORDERS, UNIT_BYTES, WORDS};
 use super::chunk::PoolChunk;
 use super::pool_state::PoolState;
+use crate::memory::linked::{Links, List};
 use crate::memory::pool::NONE;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::sync::{AtomicU64, Ordering, fence};
-use crate::memory::{Corrupt, LocalRank, NicMemory, Word};
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use std::ptr::NonNull;
 
 /// What is in a pool, or in those of several ranks.
@@ -172,7 +173,7 @@ impl<'m> UnexpectedPool<'m> {
         {
             return CHUNK_BYTES as u64;
         }
-        let order = self.state.with_room.iter().rposition(|first| first.get() != NONE);
+        let order = self.state.with_room.iter().rposition(|ends| Links(ends).next() != NONE);
         order.map_or(0, |order| (UNIT_BYTES as u64) << order)
     }
 
@@ -308,7 +309,7 @@ impl<'m> UnexpectedPool<'m> {
         }
         // As if none had ever been used.
         self.state.touched.set(0);
-        self.state.with_room.iter().for_each(|first| first.set(NONE));
+        self.state.with_room.iter().for_each(|ends| Links(ends).set(NONE, NONE));
         for index in 0..touched.min(self.memory.layout().unexpected_chunks) {
             self.memory.unexpected_chunk(self.owner, index)?.room.set(0);
         }
@@ -320,7 +321,10 @@ impl<'m> UnexpectedPool<'m> {
 
     /// The chunk with the smallest free block that will do, or one that was never used.
     fn chunk_with_room(&self, order: u32) -> Result<Option<(u32, &'m PoolChunk)>, Corrupt> {
-        let first = self.state.with_room[order as usize..].iter().map(Word::get).find(|first| *first != NONE);
+        let first = self.state.with_room[order as usize..]
+            .iter()
+            .map(|ends| Links(ends).next())
+            .find(|first| *first != NONE);
         if let Some(first) = first {
             return Ok(Some((first - 1, self.memory.unexpected_chunk(self.owner, first - 1)?)));
         }
@@ -343,33 +347,22 @@ impl<'m> UnexpectedPool<'m> {
             return Ok(());
         }
         if before != 0 {
-            let (next, previous) = (chunk.next.get(), chunk.previous.get());
-            if previous == NONE {
-                self.list(before)?.set(next);
-            } else {
-                self.memory.unexpected_chunk(self.owner, previous - 1)?.next.set(next);
-            }
-            if next != NONE {
-                self.memory.unexpected_chunk(self.owner, next - 1)?.previous.set(previous);
-            }
+            self.list(before)?.remove(index)?;
         }
         chunk.room.set(room);
-        if room != 0 {
-            let first = self.list(room)?;
-            chunk.previous.set(NONE);
-            chunk.next.set(first.get());
-            if first.get() != NONE {
-                self.memory.unexpected_chunk(self.owner, first.get() - 1)?.previous.set(index + 1);
-            }
-            first.set(index + 1);
-        }
-        Ok(())
+        if room == 0 { Ok(()) } else { self.list(room)?.prepend(index) }
     }
 
-    fn list(&self, room: u32) -> Result<&'m Word, Corrupt> {
-        let corrupt =
-            Corrupt { what: "room of a pool's chunk", value: room as u64, limit: ORDERS as u64 + 1 };
-        self.state.with_room.get(room as usize - 1).ok_or(corrupt)
+    /// The chunks whose largest free block is of this order, plus one.
+    fn list(&self, room: u32) -> Result<List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>>, Corrupt> {
+        let (value, limit) = (room as u64, ORDERS as u64 + 1);
+        let ends = self.state.with_room.get(room as usize - 1);
+        let ends = Links(ends.ok_or(Corrupt { what: "room of a pool's chunk", value, limit })?);
+        let pool = *self;
+        Ok(List {
+            ends,
+            links: move |chunk| Ok(Links(&pool.memory.unexpected_chunk(pool.owner, chunk)?.links)),
+        })
     }
 
     /// What a word says of a block, checked: it lies in a chunk of the pool.

@@ -23,8 +23,8 @@ pub struct PoolState {
     _pad: [u64; 6],
     /// Of this and what follows, only the processor writes. Chunks in use so far.
     pub(super) touched: Word,
-    /// By order: the first chunk, plus one, whose largest free block is of it.
-    pub(super) with_room: [Word; ORDERS as usize],
+    /// By order: the ends of the list of the chunks whose largest free block is of it.
+    pub(super) with_room: [AtomicU64; ORDERS as usize],
     /// Blocks in use, and their bytes.
     pub(super) used_blocks: Word64,
     pub(super) used_bytes: Word64,
@@ -55,4 +55,4 @@ impl RoomNews {
     }
 }
 
-const _: () = assert!(size_of::<PoolState>() == 192);
+const _: () = assert!(size_of::<PoolState>() == 256);
