@@ -56,14 +56,14 @@ fn check_against(report: &ProcessReport, calls: &[Call]) {
     for row in &report.calls {
         let calls = &expected[row.name.as_str()];
         let lengths = || calls.iter().map(|c| c.length);
-        assert_eq!(row.count, calls.len() as u64, "{}", row.name);
-        assert_eq!(row.min, lengths().min().unwrap());
-        assert_eq!(row.max, lengths().max().unwrap());
-        assert_eq!(row.total, lengths().sum::<u64>());
-        assert_eq!(row.latency.as_ref().expect("asked for").count(), row.count);
+        assert_eq!(row.figures.count, calls.len() as u64, "{}", row.name);
+        assert_eq!(row.figures.min, lengths().min().unwrap());
+        assert_eq!(row.figures.max, lengths().max().unwrap());
+        assert_eq!(row.figures.total, lengths().sum::<u64>());
+        assert_eq!(row.latency.as_ref().expect("asked for").count(), row.figures.count);
         let sized = calls[0].primitive.is_sized();
         assert_eq!(row.bytes, sized.then(|| calls.iter().map(|c| c.bytes).sum()));
-        assert_eq!(row.size.as_ref().map(|d| d.count()), sized.then_some(row.count));
+        assert_eq!(row.size.as_ref().map(|d| d.count()), sized.then_some(row.figures.count));
         for [low, high, count] in &row.latency.as_ref().unwrap().buckets {
             let inside = lengths().filter(|l| (low..=high).contains(&l)).count() as u64;
             assert_eq!(inside, *count, "{} between {low} and {high}", row.name);
@@ -84,13 +84,13 @@ proptest! {
         let report = process.report();
         prop_assert_eq!(report.run_time, end - start);
         prop_assert_eq!(report.thread_time, end - start);
-        prop_assert_eq!(report.computation.total + report.communication.total, end - start);
+        prop_assert_eq!(report.computation.figures.total + report.communication.figures.total, end - start);
         let blocking = || calls.iter().filter(|c| c.primitive.is_blocking());
-        prop_assert_eq!(report.communication.count, blocking().count() as u64);
-        prop_assert_eq!(report.communication.total, blocking().map(|c| c.length).sum::<u64>());
-        prop_assert!(report.computation.count <= report.communication.count + 1);
-        prop_assert_eq!(report.communication.distribution.count(), report.communication.count);
-        prop_assert_eq!(report.computation.distribution.count(), report.computation.count);
+        prop_assert_eq!(report.communication.figures.count, blocking().count() as u64);
+        prop_assert_eq!(report.communication.figures.total, blocking().map(|c| c.length).sum::<u64>());
+        prop_assert!(report.computation.figures.count <= report.communication.figures.count + 1);
+        prop_assert_eq!(report.communication.distribution.count(), report.communication.figures.count);
+        prop_assert_eq!(report.computation.distribution.count(), report.computation.figures.count);
         prop_assert_eq!(&report.unfinished, &None);
         check_against(&report, &calls);
     }
@@ -106,7 +106,7 @@ proptest! {
         }
         process.stop(stop);
         let report = process.report();
-        prop_assert_eq!(report.computation.total + report.communication.total, report.run_time);
+        prop_assert_eq!(report.computation.figures.total + report.communication.figures.total, report.run_time);
         prop_assert!(report.run_time <= 500);
     }
 
@@ -132,7 +132,7 @@ proptest! {
         let report = process.report();
         let time: u64 = ends.iter().map(|(end, detached)| if *detached { end - 100 } else { last - 100 }).sum();
         prop_assert_eq!(report.thread_time, time);
-        prop_assert_eq!(report.computation.total + report.communication.total, report.thread_time);
+        prop_assert_eq!(report.computation.figures.total + report.communication.figures.total, report.thread_time);
         prop_assert_eq!(report.threads, per_thread.len() as u64);
         check_against(&report, &all);
     }
@@ -144,7 +144,7 @@ fn a_job_that_is_ended_inside_a_call_counts_the_wait_as_communication() {
     let entry = process.main().enter(Primitive::Recv, 30);
     process.stop(100);
     let report = process.report();
-    assert_eq!((report.computation.total, report.communication.total), (30, 70));
+    assert_eq!((report.computation.figures.total, report.communication.figures.total), (30, 70));
     assert_eq!(report.unfinished.as_deref(), Some("MPI_Recv"));
     assert!(report.calls.is_empty());
     // A rank that gets to leave the call after all does not change the sum any more.
@@ -161,9 +161,9 @@ fn immediate_calls_are_part_of_the_computation_around_them() {
     process.main().leave(entry, 20, 8);
     process.stop(50);
     let report = process.report();
-    assert_eq!((report.computation.count, report.computation.total), (1, 50));
-    assert_eq!((report.communication.count, report.communication.min), (0, 0));
-    assert_eq!(report.calls[0].total, 10);
+    assert_eq!((report.computation.figures.count, report.computation.figures.total), (1, 50));
+    assert_eq!((report.communication.figures.count, report.communication.figures.min), (0, 0));
+    assert_eq!(report.calls[0].figures.total, 10);
 }
 
 #[test]
@@ -198,6 +198,6 @@ fn calls_of_many_threads_at_once_lose_nothing() {
     let report = process.report();
     assert_eq!(report.threads, 5);
     assert_eq!(report.thread_time, 50_000);
-    assert_eq!(report.calls[0].count, 4000);
-    assert_eq!(report.communication.total, 20_000);
+    assert_eq!(report.calls[0].figures.count, 4000);
+    assert_eq!(report.communication.figures.total, 20_000);
 }

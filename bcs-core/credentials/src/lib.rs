@@ -104,12 +104,8 @@ impl Authority {
     /// # Errors
     /// [`CredentialError::Issue`] when the system has no randomness to give.
     pub fn new(name: &str) -> Result<Self, CredentialError> {
-        let failed = |error: rcgen::Error| CredentialError::Issue {
-            what: "certificate authority",
-            name: name.into(),
-            reason: error.to_string(),
-        };
-        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(failed)?;
+        let failed = cannot_issue("certificate authority", name);
+        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(&failed)?;
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name.push(DnType::CommonName, name);
         parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -126,20 +122,16 @@ impl Authority {
         let Ok(ServerName::DnsName(_)) = ServerName::try_from(member) else {
             return Err(CredentialError::Name(member.into()));
         };
-        let failed = |error: rcgen::Error| CredentialError::Issue {
-            what: "certificate",
-            name: member.into(),
-            reason: error.to_string(),
-        };
-        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(failed)?;
-        let mut parameters = CertificateParams::new([member.to_owned()]).map_err(failed)?;
+        let failed = cannot_issue("certificate", member);
+        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(&failed)?;
+        let mut parameters = CertificateParams::new([member.to_owned()]).map_err(&failed)?;
         parameters.distinguished_name.push(DnType::CommonName, member);
         parameters.use_authority_key_identifier_extension = true;
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         // Either end of a link may dial.
         parameters.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        let issuer = Issuer::from_ca_cert_der(&self.certificate, &self.key).map_err(failed)?;
+        let issuer = Issuer::from_ca_cert_der(&self.certificate, &self.key).map_err(&failed)?;
         let certificate = parameters.signed_by(&key, &issuer).map_err(failed)?.der().clone();
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         Ok(Credential { authority: self.certificate.clone(), certificate, key })
@@ -285,6 +277,10 @@ pub fn name_in(certificate: &CertificateDer<'_>) -> Option<String> {
     let parsed = webpki::EndEntityCert::try_from(certificate).ok()?;
     let mut names = parsed.valid_dns_names();
     names.next().map(str::to_owned)
+}
+
+fn cannot_issue(what: &'static str, name: &str) -> impl Fn(rcgen::Error) -> CredentialError {
+    move |error| CredentialError::Issue { what, name: name.to_owned(), reason: error.to_string() }
 }
 
 fn pem_block(label: &str, der: &[u8]) -> String {

@@ -398,6 +398,7 @@ mod tests {
     use bcs_core::damage::{DamagedStream, Rng, run};
     use bcs_protocol::node::VERSION;
     use program_launcher::control::Notice;
+    use std::cell::RefCell;
     use std::fmt::Debug;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
@@ -435,43 +436,48 @@ mod tests {
         assert_eq!(reader.read_to_end(&mut Vec::new()).await.unwrap(), 0, "nothing is said to it");
     }
 
-    fn all<T>(arrivals: &mut mpsc::Receiver<T>) -> Vec<T> {
-        std::iter::from_fn(|| arrivals.try_recv().ok()).collect()
-    }
-
-    /// What has arrived is what was said, and the end.
-    fn check<T: Debug + PartialEq>(said: &[T], expected: &[T], is_over: bool) {
-        assert_eq!(said, expected);
-        assert_eq!(is_over, !expected.is_empty(), "who has said something is reported as gone, nobody else");
+    /// Serves damaged streams of these messages. What has arrived of each is what was said before the damage,
+    /// and the end. Of an arrival `told` says the message, none at the end; it is told whether a message has
+    /// come before.
+    fn check<T: WireMessage + Clone + Debug + PartialEq>(
+        examples: &[T],
+        serve: impl AsyncFn(&Reception, DuplexStream, &DamagedStream<T>),
+        told: impl Fn(Arrival, bool) -> Option<T>,
+    ) {
+        let (runtime, (reception, arrivals)) = (runtime(), reception());
+        let arrivals = RefCell::new(arrivals);
+        run(|random| {
+            let stream = DamagedStream::of(examples, random);
+            let (far, near) = tokio::io::duplex(random.usize(64..4096));
+            runtime.block_on(async {
+                tokio::join!(serve(&reception, near, &stream), send(&stream, far, random))
+            });
+            let (mut said, mut is_over) = (Vec::new(), false);
+            while let Ok(arrival) = arrivals.borrow_mut().try_recv() {
+                assert!(!is_over);
+                match told(arrival, !said.is_empty()) {
+                    Some(message) => said.push(message),
+                    None => is_over = true,
+                }
+            }
+            assert_eq!(said, stream.messages);
+            assert_eq!(is_over, !said.is_empty(), "who has said something is reported as gone, nobody else");
+            assert!(reception.ledger.is_empty());
+        });
     }
 
     #[test]
     fn damaged_requests_close_the_connection_of_their_user_and_nothing_else() {
-        let examples = bcs_protocol::storm::examples::requests();
-        let (runtime, (reception, arrivals)) = (runtime(), reception());
-        let arrivals = std::cell::RefCell::new(arrivals);
-        run(|random| {
-            let stream = DamagedStream::of(&examples, random);
-            let (far, near) = tokio::io::duplex(random.usize(64..4096));
+        let serve = async |reception: &Reception, near, _: &_| {
             let owner = Owner { uid: UID, gid: UID, name: "alice".into() };
             let share = reception.ledger.connect(UID).expect("no connection is left behind");
-            runtime.block_on(async {
-                tokio::join!(reception.serve_client(near, owner, share), send(&stream, far, random))
-            });
-            let (mut said, mut is_over) = (Vec::new(), false);
-            for arrival in all(&mut arrivals.borrow_mut()) {
-                assert!(!is_over);
-                match arrival {
-                    Arrival::Client { owner, request, .. } if said.is_empty() && owner.uid == UID => {
-                        said.push(request)
-                    }
-                    Arrival::ClientSaid(_, request) if !said.is_empty() => said.push(request),
-                    Arrival::ClientGone(_) => is_over = true,
-                    other => panic!("{other:?}"),
-                }
-            }
-            check(&said, &stream.messages, is_over);
-            assert!(reception.ledger.is_empty());
+            reception.serve_client(near, owner, share).await;
+        };
+        check(&bcs_protocol::storm::examples::requests(), serve, |arrival, has_spoken| match arrival {
+            Arrival::Client { owner, request, .. } if !has_spoken && owner.uid == UID => Some(request),
+            Arrival::ClientSaid(_, request) if has_spoken => Some(request),
+            Arrival::ClientGone(_) => None,
+            other => panic!("{other:?}"),
         });
     }
 
@@ -485,29 +491,17 @@ mod tests {
             FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },
             FromNode::InputTaken { job, bytes: 4096, closed: true },
         ];
-        let (runtime, (reception, arrivals)) = (runtime(), reception());
-        let arrivals = std::cell::RefCell::new(arrivals);
-        run(|random| {
-            let stream = DamagedStream::of(&examples, random);
-            let (far, near) = tokio::io::duplex(random.usize(64..4096));
+        let serve = async |reception: &Reception, near, stream: &DamagedStream<FromNode>| {
             let permit =
                 reception.handshakes.clone().try_acquire_owned().expect("no handshake is left behind");
-            let address = [10, 0, 0, 1].into();
-            let (served, ()) = runtime.block_on(async {
-                tokio::join!(reception.serve_node(near, HOST, address, permit), send(&stream, far, random))
-            });
+            let served = reception.serve_node(near, HOST, [10, 0, 0, 1].into(), permit).await;
             assert_eq!(served.is_err(), stream.messages.is_empty());
-            let (mut said, mut is_over) = (Vec::new(), false);
-            for arrival in all(&mut arrivals.borrow_mut()) {
-                assert!(!is_over);
-                match arrival {
-                    Arrival::Node { host: HOST, hello, .. } if said.is_empty() => said.push(hello),
-                    Arrival::NodeSaid(_, HOST, message) if !said.is_empty() => said.push(message),
-                    Arrival::NodeGone(_, HOST, _) => is_over = true,
-                    other => panic!("{other:?}"),
-                }
-            }
-            check(&said, &stream.messages, is_over);
+        };
+        check(&examples, serve, |arrival, has_spoken| match arrival {
+            Arrival::Node { host: HOST, hello, .. } if !has_spoken => Some(hello),
+            Arrival::NodeSaid(_, HOST, message) if has_spoken => Some(message),
+            Arrival::NodeGone(_, HOST, _) => None,
+            other => panic!("{other:?}"),
         });
     }
 }

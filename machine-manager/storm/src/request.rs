@@ -177,23 +177,14 @@ impl Requested {
         if let Some(host) = self.wish.hosts.iter().find(|host| !is_here(&host.host, &here())) {
             return Err(RequestError::UnknownHost { name: host.host.clone(), alone, here: here() });
         }
-        if let Some(nodes) = self.wish.nodes.filter(|nodes| *nodes > 1) {
-            return Err(RequestError::OneNode {
-                wish: format!("--nodes {nodes}"),
-                nodes,
-                alone,
-                here: here(),
-            });
-        }
-        match self.wish.ranks_per_node {
-            Some(per_node) if per_node < ranks => Err(RequestError::OneNode {
-                wish: format!("-n {ranks} with --ppn {per_node}"),
-                nodes: ranks.div_ceil(per_node),
-                alone,
-                here: here(),
-            }),
-            _ => Ok(self.job),
-        }
+        let (wish, nodes) = match (self.wish.nodes, self.wish.ranks_per_node) {
+            (Some(nodes), _) if nodes > 1 => (format!("--nodes {nodes}"), nodes),
+            (_, Some(per_node)) if per_node < ranks => {
+                (format!("-n {ranks} with --ppn {per_node}"), ranks.div_ceil(per_node))
+            }
+            _ => return Ok(self.job),
+        };
+        Err(RequestError::OneNode { wish, nodes, alone, here: here() })
     }
 }
 
@@ -213,10 +204,7 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
         nodes = nodes.with(Nodes::read(&later.section.nodes, place.host)?)?;
         programs.push(later.section);
     }
-    let default_ranks = match programs.len() {
-        1 => nodes.ranks(),
-        _ => 1,
-    };
+    let default_ranks = if programs.len() == 1 { nodes.ranks() } else { 1 };
     let mut for_all = options.genv;
     if !options.collective.is_empty() {
         for_all.push((COLLECTIVE.into(), options.collective.join(",").into()));

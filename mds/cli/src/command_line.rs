@@ -25,14 +25,8 @@ pub enum Command {
     /// up to the run time; their distributions; and for every EMDS metric its minimum, mean and maximum over
     /// the recorded slices. Totals are sums over ranks.
     Summary {
-        /// Directory of the trace
-        #[arg(value_hint = ValueHint::DirPath)]
-        dir: PathBuf,
-        /// Only these ranks in the MMDS tables, for example 0 or 0,4-7
-        #[arg(long, value_name = "RANKS", value_parser = Selection::parse)]
-        rank: Option<Selection>,
         #[command(flatten)]
-        parts: Parts,
+        selected: Selected,
     },
     /// Write every record, as comma-separated values
     ///
@@ -42,17 +36,11 @@ pub enum Command {
     /// `high` ns or bytes), `local` (a slice on a node) or `global` (a slice, at the strobe sender). Columns
     /// that a record does not have are empty. Times are in nanoseconds.
     Dump {
-        /// Directory of the trace
-        #[arg(value_hint = ValueHint::DirPath)]
-        dir: PathBuf,
         /// Write comma-separated values (RFC 4180); the default
         #[arg(long)]
         csv: bool,
-        /// Only these ranks of MMDS, for example 0 or 0,4-7
-        #[arg(long, value_name = "RANKS", value_parser = Selection::parse)]
-        rank: Option<Selection>,
         #[command(flatten)]
-        parts: Parts,
+        selected: Selected,
         /// Write to FILE, whole or not at all, instead of standard output
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
@@ -66,8 +54,15 @@ pub enum Command {
     Manpage,
 }
 
+/// A trace, and what of it is shown.
 #[derive(Args)]
-pub struct Parts {
+pub struct Selected {
+    /// Directory of the trace
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// Only these ranks of MMDS, for example 0 or 0,4-7
+    #[arg(long, value_name = "RANKS", value_parser = Selection::parse)]
+    pub rank: Option<Selection>,
     /// Only MMDS: what the MPI calls of each process cost
     #[arg(long)]
     pub mmds: bool,

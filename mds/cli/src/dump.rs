@@ -2,7 +2,7 @@
 
 use mds::Metric;
 use mds::emds::Scope;
-use mds::mmds::{AlgorithmReport, DistributionReport, IntervalReport, UnexpectedReport};
+use mds::mmds::{AlgorithmReport, DistributionReport, Figures, UnexpectedReport};
 use mds::trace::MmdsFile;
 use mds_trace::{EmdsFile, Trace};
 use std::io::{self, Write};
@@ -16,14 +16,12 @@ const MMDS: [&str; 10] =
 const SLICE: &str = "slice";
 
 pub fn write_csv(out: &mut dyn Write, trace: &Trace) -> io::Result<()> {
-    let with_mmds = !trace.mmds.is_empty();
-    let with_emds = !trace.emds.is_empty();
     let mut heading: Vec<String> = COMMON.map(str::to_owned).into();
-    if with_mmds {
+    if !trace.mmds.is_empty() {
         heading.extend(MMDS.map(str::to_owned));
     }
     let before_slice = heading.len();
-    if with_emds {
+    if !trace.emds.is_empty() {
         heading.push(SLICE.to_owned());
         heading.extend(Metric::ALL.iter().map(|m| m.column()));
     }
@@ -65,11 +63,11 @@ impl<W: Write> Lines<W> {
             self.mmds(file, "unfinished", &[("name", call.clone())])?;
         }
         let intervals = [("computation", &report.computation), ("communication", &report.communication)];
-        for (name, IntervalReport { count, min, max, total, .. }) in intervals {
-            self.figures(file, "interval", name, [*count, *min, *max, *total], None)?;
+        for (name, interval) in intervals {
+            self.figures(file, "interval", name, interval.figures, None)?;
         }
         for call in &report.calls {
-            self.figures(file, "call", &call.name, [call.count, call.min, call.max, call.total], call.bytes)?;
+            self.figures(file, "call", &call.name, call.figures, call.bytes)?;
         }
         for (name, interval) in intervals {
             self.distribution(file, "latency", name, &interval.distribution)?;
@@ -89,7 +87,7 @@ impl<W: Write> Lines<W> {
         file: &MmdsFile,
         record: &str,
         name: &str,
-        [count, min, max, total]: [u64; 4],
+        Figures { count, min, max, total }: Figures,
         bytes: Option<u64>,
     ) -> io::Result<()> {
         let cells = [

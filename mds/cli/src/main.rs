@@ -11,9 +11,8 @@ mod table;
 mod tests;
 
 use clap::Parser;
-use command_line::{Cli, Command, Parts};
+use command_line::{Cli, Command, Selected};
 use mds::TraceError;
-use mds::config::Selection;
 use mds_trace::Trace;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
@@ -46,12 +45,12 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
-        Command::Summary { dir, rank, parts } => {
-            let trace = select(Trace::read(dir)?, dir, parts, rank.as_ref())?;
+        Command::Summary { selected } => {
+            let trace = read(selected)?;
             print(|out| summary::write(out, &trace))
         }
-        Command::Dump { dir, csv: _, rank, parts, output } => {
-            let trace = select(Trace::read(dir)?, dir, parts, rank.as_ref())?;
+        Command::Dump { csv: _, selected, output } => {
+            let trace = read(selected)?;
             match output {
                 Some(path) if path.as_os_str() != "-" => {
                     Ok(mds::trace::write_file(path, |out| dump::write_csv(out, &trace))?)
@@ -64,28 +63,23 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Leaves in `trace` what the options select; selecting nothing that is there is an error.
-fn select(
-    mut trace: Trace,
-    dir: &std::path::Path,
-    parts: &Parts,
-    ranks: Option<&Selection>,
-) -> Result<Trace, Failure> {
+/// Reads of a trace what the options select; selecting nothing that is there is an error.
+fn read(selected: &Selected) -> Result<Trace, Failure> {
+    let Selected { dir, rank, mmds, emds } = selected;
+    let mut trace = Trace::read(dir)?;
     let missing = |part, option| Err(Failure::NoPart { dir: dir.to_owned(), part, option });
-    if parts.mmds && trace.mmds.is_empty() {
+    if *mmds && trace.mmds.is_empty() {
         return missing("MMDS", "mmds");
     }
-    if parts.emds && trace.emds.is_empty() {
+    if *emds && trace.emds.is_empty() {
         return missing("EMDS", "emds");
     }
-    if parts.mmds != parts.emds {
-        if parts.mmds {
-            trace.emds.clear();
-        } else {
-            trace.mmds.clear();
-        }
+    match (mmds, emds) {
+        (true, false) => trace.emds.clear(),
+        (false, true) => trace.mmds.clear(),
+        _ => {}
     }
-    if let Some(ranks) = ranks {
+    if let Some(ranks) = rank {
         let present = table::ranges(trace.mmds.iter().map(|f| f.process.rank));
         trace.mmds.retain(|f| ranks.contains(f.process.rank));
         if trace.mmds.is_empty() {

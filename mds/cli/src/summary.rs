@@ -4,7 +4,7 @@ use crate::table::{Table, ranges};
 use bcs_core::ByteCount;
 use hdrhistogram::Histogram;
 use mds::emds::{EmdsTable, Scope};
-use mds::mmds::{CallReport, DistributionReport, IntervalReport, ProcessReport};
+use mds::mmds::{CallReport, DistributionReport, Figures, ProcessReport};
 use mds::trace::{MmdsFile, Run};
 use mds::{Metric, Primitive};
 use mds_trace::{EmdsFile, Trace};
@@ -34,20 +34,13 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, count: u64, min: u64, max: u64, total: u64) {
-        if count > 0 {
-            self.count += u128::from(count);
-            self.min = Some(self.min.map_or(min, |m| m.min(min)));
-            self.max = self.max.max(max);
-            self.total += u128::from(total);
-        }
-    }
-
-    fn over<'a, T: 'a>(items: impl Iterator<Item = &'a T>, figures: impl Fn(&'a T) -> [u64; 4]) -> Self {
+    fn over(all: impl Iterator<Item = Figures>) -> Self {
         let mut sum = Self::default();
-        for item in items {
-            let [count, min, max, total] = figures(item);
-            sum.add(count, min, max, total);
+        for Figures { count, min, max, total } in all.filter(|figures| figures.count > 0) {
+            sum.count += u128::from(count);
+            sum.min = Some(sum.min.map_or(min, |m| m.min(min)));
+            sum.max = sum.max.max(max);
+            sum.total += u128::from(total);
         }
         sum
     }
@@ -79,41 +72,29 @@ fn write_mmds(out: &mut dyn Write, run: &Run, files: &[MmdsFile]) -> io::Result<
     let reports = || files.iter().map(|f| &f.report);
     let mut table = Table::new(["Primitive", "Min(ms)", "Max(ms)", "Total(ms)", "Count", "Average(ms)"]);
     for (name, calls) in calls_by_name(reports()) {
-        table.row(Sum::over(calls.into_iter(), |c| [c.count, c.min, c.max, c.total]).row(name));
+        table.row(Sum::over(calls.into_iter().map(|c| c.figures)).row(name));
     }
-    let intervals = |of: fn(&ProcessReport) -> &IntervalReport| {
-        Sum::over(reports(), move |r| {
-            let i = of(r);
-            [i.count, i.min, i.max, i.total]
-        })
-    };
-    let computation = intervals(|r| &r.computation);
-    let communication = intervals(|r| &r.communication);
+    let computation = Sum::over(reports().map(|r| r.computation.figures));
+    let communication = Sum::over(reports().map(|r| r.communication.figures));
     table.row(computation.row("Comp Granularity"));
     table.row(communication.row("Comm Overhead"));
-    let run_time = Sum::over(reports(), |r| [1, r.run_time, r.run_time, r.run_time]);
-    let thread_time = Sum::over(reports(), |r| [r.threads, r.thread_time, r.thread_time, r.thread_time]);
+    let times = |count, time| Figures { count, min: time, max: time, total: time };
+    let run_time = Sum::over(reports().map(|r| times(1, r.run_time)));
+    let thread_time = Sum::over(reports().map(|r| times(r.threads, r.thread_time)));
     table.row(run_time.row("Run Time"));
     let empty = String::new;
-    let total_row = |name: &str, total: String| [name.to_owned(), empty(), empty(), total, empty(), empty()];
+    let total_row = |name: &str, total, count| [name.to_owned(), empty(), empty(), total, count, empty()];
     if reports().any(|r| r.threads > 1) {
         let threads = thread_time.count.to_string();
-        table.row([
-            "Thread Time".to_owned(),
-            empty(),
-            empty(),
-            ms(thread_time.total as f64),
-            threads,
-            empty(),
-        ]);
+        table.row(total_row("Thread Time", ms(thread_time.total as f64), threads));
     }
     let sum = computation.total + communication.total;
-    table.row(total_row("Comp + Comm", ms(sum as f64)));
+    table.row(total_row("Comp + Comm", ms(sum as f64), empty()));
     let gap = match thread_time.total {
         0 => 0.0,
         time => 100.0 * sum.abs_diff(time) as f64 / time as f64,
     };
-    table.row(total_row("Gap (%)", format!("{gap:.4}")));
+    table.row(total_row("Gap (%)", format!("{gap:.4}"), empty()));
     table.write(out)?;
 
     let unfinished = files.iter().filter_map(|f| Some((f.report.unfinished.as_deref()?, f.process.rank)));
@@ -191,12 +172,12 @@ fn write_distributions(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()
     };
     for (name, computation) in [("Comp Granularity", true), ("Comm Overhead", false)] {
         let intervals = || reports().map(|r| if computation { &r.computation } else { &r.communication });
-        let longest = intervals().map(|i| i.max).max();
+        let longest = intervals().map(|i| i.figures.max).max();
         row(name.to_owned(), intervals().map(|i| &i.distribution).collect(), longest, "ms");
     }
     for (name, calls) in calls_by_name(reports()) {
         let latency = calls.iter().filter_map(|c| c.latency.as_ref()).collect();
-        let longest = calls.iter().filter(|c| c.latency.is_some()).map(|c| c.max).max();
+        let longest = calls.iter().filter(|c| c.latency.is_some()).map(|c| c.figures.max).max();
         row(format!("{name} latency"), latency, longest, "ms");
         row(format!("{name} size"), calls.iter().filter_map(|c| c.size.as_ref()).collect(), None, "bytes");
     }

@@ -6,7 +6,7 @@ use mds::Metric;
 use mds::config::SliceRange;
 use mds::emds::{EmdsTable, Scope};
 use mds::mmds::{
-    AlgorithmReport, CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport,
+    AlgorithmReport, CallReport, DistributionReport, Figures, IntervalReport, ProcessReport, UnexpectedReport,
 };
 use mds::trace::{MmdsFile, Process, Run};
 use mds_trace::{EmdsFile, Node, Trace};
@@ -22,21 +22,28 @@ fn distribution() -> impl Strategy<Value = DistributionReport> {
         .prop_map(|(digits, buckets)| DistributionReport { digits, buckets })
 }
 
+fn figures() -> impl Strategy<Value = Figures> {
+    [number(), number(), number(), number()].prop_map(|[count, min, max, total]| Figures {
+        count,
+        min,
+        max,
+        total,
+    })
+}
+
 fn interval() -> impl Strategy<Value = IntervalReport> {
-    (number(), number(), number(), number(), distribution()).prop_map(
-        |(count, min, max, total, distribution)| IntervalReport { count, min, max, total, distribution },
-    )
+    (figures(), distribution()).prop_map(|(figures, distribution)| IntervalReport { figures, distribution })
 }
 
 prop_compose! {
     fn call()(
         name in prop_oneof![Just("MPI_Send".to_owned()), Just("MPI_Later".to_owned()), ".*"],
-        [count, min, max, total] in [number(), number(), number(), number()],
+        figures in figures(),
         bytes in prop::option::of(number()),
         latency in prop::option::of(distribution()),
         size in prop::option::of(distribution()),
     ) -> CallReport {
-        CallReport { name, count, min, max, total, bytes, latency, size }
+        CallReport { name, figures, bytes, latency, size }
     }
 }
 

@@ -9,8 +9,8 @@
 //! recorder.leave(entry, 7_000, 4096);
 //! process.stop(9_000);
 //! let report = process.report();
-//! assert_eq!(report.communication.total, 2_000);
-//! assert_eq!(report.computation.total + report.communication.total, report.run_time);
+//! assert_eq!(report.communication.figures.total, 2_000);
+//! assert_eq!(report.computation.figures.total + 2_000, report.run_time);
 //! ```
 
 mod distribution;
@@ -24,5 +24,5 @@ pub use primitive::Primitive;
 pub use process::ProcessRecorder;
 pub use recorder::{Entry, Recorder};
 pub use report::{
-    AlgorithmReport, CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport,
+    AlgorithmReport, CallReport, DistributionReport, Figures, IntervalReport, ProcessReport, UnexpectedReport,
 };

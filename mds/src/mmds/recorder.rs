@@ -56,13 +56,6 @@ impl Tally {
         }
     }
 
-    /// Count, shortest (0 when there is none), longest and sum.
-    pub(super) fn figures(&self) -> [u64; 4] {
-        let [count, min, max, total] =
-            [&self.count, &self.min, &self.max, &self.total].map(|f| f.load(Relaxed));
-        [count, if count == 0 { 0 } else { min }, max, total]
-    }
-
     fn add(&self, other: &Self) {
         self.count.store(self.count.load(Relaxed) + other.count.load(Relaxed), Relaxed);
         self.total.store(self.total.load(Relaxed).wrapping_add(other.total.load(Relaxed)), Relaxed);

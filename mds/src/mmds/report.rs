@@ -62,10 +62,10 @@ impl UnexpectedReport {
     }
 }
 
-/// Computation granularity or communication overhead (paper, §5.1.1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IntervalReport {
-    /// How many intervals.
+/// How many intervals or calls there were, and how long they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figures {
+    /// How many.
     pub count: u64,
     /// The shortest, in ns; 0 when there is none.
     #[serde(rename = "min_ns")]
@@ -76,6 +76,14 @@ pub struct IntervalReport {
     /// Their sum, in ns.
     #[serde(rename = "total_ns")]
     pub total: u64,
+}
+
+/// Computation granularity or communication overhead (paper, §5.1.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntervalReport {
+    /// The intervals.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// Their distribution, in ns.
     pub distribution: DistributionReport,
 }
@@ -85,17 +93,9 @@ pub struct IntervalReport {
 pub struct CallReport {
     /// The call's C name.
     pub name: String,
-    /// How many calls.
-    pub count: u64,
-    /// The shortest, in ns.
-    #[serde(rename = "min_ns")]
-    pub min: u64,
-    /// The longest, in ns.
-    #[serde(rename = "max_ns")]
-    pub max: u64,
-    /// Their sum, in ns.
-    #[serde(rename = "total_ns")]
-    pub total: u64,
+    /// The calls.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// Bytes moved, for calls that name a size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -128,10 +128,17 @@ impl DistributionReport {
     }
 }
 
+impl Figures {
+    fn of(tally: &Tally) -> Self {
+        let [count, min, max, total] =
+            [&tally.count, &tally.min, &tally.max, &tally.total].map(|f| f.load(Relaxed));
+        Self { count, min: if count == 0 { 0 } else { min }, max, total }
+    }
+}
+
 impl IntervalReport {
     pub(super) fn new(tally: &Tally, distribution: &Distribution) -> Self {
-        let [count, min, max, total] = tally.figures();
-        Self { count, min, max, total, distribution: DistributionReport::new(distribution) }
+        Self { figures: Figures::of(tally), distribution: DistributionReport::new(distribution) }
     }
 }
 
@@ -143,13 +150,10 @@ impl CallReport {
         latency: Option<&Distribution>,
         size: Option<&Distribution>,
     ) -> Option<Self> {
-        let [count, min, max, total] = tally.figures();
-        (count > 0).then(|| Self {
+        let figures = Figures::of(tally);
+        (figures.count > 0).then(|| Self {
             name: primitive.name().to_owned(),
-            count,
-            min,
-            max,
-            total,
+            figures,
             bytes: primitive.is_sized().then(|| tally.bytes.load(Relaxed)),
             latency: latency.map(DistributionReport::new),
             size: size.map(DistributionReport::new),

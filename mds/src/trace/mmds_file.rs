@@ -2,7 +2,7 @@
 
 use super::error::TraceError;
 use super::{FORMAT_VERSION, Process, Run};
-use crate::mmds::{DistributionReport, ProcessReport};
+use crate::mmds::{DistributionReport, Figures, ProcessReport};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -83,7 +83,7 @@ impl MmdsFile {
                 None
             }
         };
-        let figures = |of: &str, count: u64, min: u64, max: u64, total: u64| {
+        let figures = |of: &str, Figures { count, min, max, total }: Figures| {
             let possible = if count == 0 { max == 0 && total == 0 } else { min <= max && max <= total };
             (!possible).then(|| format!("{of}: {count} calls of {min} to {max} ns do not make {total} ns"))
         };
@@ -92,13 +92,13 @@ impl MmdsFile {
         }
         let intervals = [("computation", &report.computation), ("communication", &report.communication)];
         let of_intervals = intervals.into_iter().find_map(|(of, i)| {
-            figures(of, i.count, i.min, i.max, i.total).or_else(|| distribution(of, &i.distribution, i.count))
+            figures(of, i.figures).or_else(|| distribution(of, &i.distribution, i.figures.count))
         });
         of_intervals.or_else(|| {
             report.calls.iter().find_map(|c| {
-                figures(&c.name, c.count, c.min, c.max, c.total).or_else(|| {
-                    c.latency.iter().chain(&c.size).find_map(|d| distribution(&c.name, d, c.count))
-                })
+                let mut distributions = c.latency.iter().chain(&c.size);
+                figures(&c.name, c.figures)
+                    .or_else(|| distributions.find_map(|d| distribution(&c.name, d, c.figures.count)))
             })
         })
     }

@@ -214,10 +214,10 @@ fn every_truncation_is_an_error_that_names_the_file() {
 fn figures_that_contradict_each_other_are_damage() {
     let dir = TempDir::new().unwrap();
     let edits: [fn(&mut ProcessReport); 5] = [
-        |r| r.calls[0].count = 0,
-        |r| r.calls[0].min = u64::MAX,
-        |r| r.computation.total = 1,
-        |r| r.communication.count += 1,
+        |r| r.calls[0].figures.count = 0,
+        |r| r.calls[0].figures.min = u64::MAX,
+        |r| r.computation.figures.total = 1,
+        |r| r.communication.figures.count += 1,
         |r| r.computation.distribution.digits = 9,
     ];
     for edit in edits {

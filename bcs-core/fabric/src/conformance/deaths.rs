@@ -28,15 +28,6 @@ fn instants(total_steps: usize, count: usize, random: &mut fastrand::Rng) -> Vec
         .collect()
 }
 
-/// How many steps an operation takes when nobody dies.
-fn steps_of<C: Cluster>(cluster: &mut C) -> usize {
-    let mut steps = 0;
-    while cluster.step() {
-        steps += 1;
-    }
-    steps
-}
-
 fn start_put<C: Cluster>(cluster: &mut C, initiator: NodeId, destinations: &NodeSet) {
     let data = vec![0xb5; BYTES];
     let port = cluster.port(initiator);
@@ -95,7 +86,7 @@ pub(super) fn a_put_reaches_all_survivors_or_none(bed: &impl TestBed, seed: u64)
         let (initiator, destinations, victim) = scenario(nodes, &mut random);
         let Some(mut cluster) = bed.start(nodes, seed) else { continue };
         start_put(&mut cluster, initiator, &destinations);
-        let total = steps_of(&mut cluster);
+        let total = settle(&mut cluster);
         for instant in instants(total, 12, &mut random) {
             let Some(mut cluster) = bed.start(nodes, seed) else { continue };
             start_put(&mut cluster, initiator, &destinations);
@@ -130,7 +121,7 @@ pub(super) fn a_query_writes_on_all_survivors_or_none(bed: &impl TestBed, seed: 
         let (initiator, asked, victim) = scenario(nodes, &mut random);
         let Some(mut cluster) = bed.start(nodes, seed) else { continue };
         cluster.port(initiator).compare_and_write(&asked, comparison, assignment).unwrap();
-        let total = steps_of(&mut cluster);
+        let total = settle(&mut cluster);
         for instant in instants(total, 12, &mut random) {
             let Some(mut cluster) = bed.start(nodes, seed) else { continue };
             let ticket = cluster.port(initiator).compare_and_write(&asked, comparison, assignment).unwrap();
@@ -169,7 +160,7 @@ pub(super) fn survivors_agree_when_several_nodes_die(bed: &impl TestBed, seed: u
         let all = NodeSet::all(nodes);
         let initiator = NodeId(random.u32(0..nodes));
         start_put(&mut cluster, initiator, &all);
-        let total = steps_of(&mut cluster);
+        let total = settle(&mut cluster);
         for _ in 0..12 {
             let Some(mut cluster) = bed.start(nodes, seed) else { continue };
             start_put(&mut cluster, initiator, &all);

@@ -65,9 +65,13 @@ pub(super) fn drive<C: Cluster, T>(
     }
 }
 
-/// Steps until nothing is under way.
-pub(super) fn settle<C: Cluster>(cluster: &mut C) {
-    while cluster.step() {}
+/// Steps until nothing is under way; how often.
+pub(super) fn settle<C: Cluster>(cluster: &mut C) -> usize {
+    let mut steps = 0;
+    while cluster.step() {
+        steps += 1;
+    }
+    steps
 }
 
 /// Waits for one signal of an event.

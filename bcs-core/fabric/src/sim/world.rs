@@ -13,8 +13,7 @@ use bcs_core::global_memory::SparseMemory;
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_core::wire;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The bytes that a packet takes on the wire beyond its message.
@@ -62,31 +61,6 @@ enum Event {
     Partition { nodes: NodeSet },
     /// A driver asked to be woken.
     Wake { node: NodeId },
-}
-
-/// An event in the queue: compared by time, then by number.
-#[derive(Debug)]
-struct Scheduled {
-    at_ns: u64,
-    number: u64,
-    event: Event,
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-impl Eq for Scheduled {}
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Scheduled {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
-    }
 }
 
 /// One lane of a link, in one direction. What it carries the other way are its acknowledgements.
@@ -166,7 +140,8 @@ pub(super) struct World {
     lanes: BTreeMap<(NodeId, NodeId), LaneSender>,
     outgoing: BTreeMap<Path, Outgoing>,
     incoming: BTreeMap<(NodeId, NodeId), Incoming>,
-    events: BinaryHeap<Reverse<Scheduled>>,
+    /// What will happen, by its time and then by a number.
+    events: BTreeMap<(u64, u64), Event>,
     last_number: u64,
 }
 
@@ -192,7 +167,7 @@ impl World {
             lanes: BTreeMap::new(),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
-            events: BinaryHeap::new(),
+            events: BTreeMap::new(),
             last_number: 0,
             options,
         }
@@ -206,10 +181,8 @@ impl World {
     /// when nothing will ever happen again, or not within the time limit.
     pub fn step(&mut self) -> Option<Option<NodeId>> {
         let limit_ns = super::network::nanoseconds(self.options.time_limit);
-        if self.events.peek()?.0.at_ns > limit_ns {
-            return None;
-        }
-        let Reverse(Scheduled { at_ns, event, .. }) = self.events.pop()?;
+        let next = self.events.first_entry().filter(|next| next.key().0 <= limit_ns)?;
+        let ((at_ns, _), event) = next.remove_entry();
         self.now_ns = at_ns;
         Some(match event {
             Event::Arrival { path, departs_ns, packet } => {
@@ -299,7 +272,7 @@ impl World {
     fn schedule(&mut self, at_ns: u64, event: Event) {
         self.last_number += 1;
         let at_ns = at_ns.max(self.now_ns);
-        self.events.push(Reverse(Scheduled { at_ns, number: self.last_number, event }));
+        self.events.insert((at_ns, self.last_number), event);
     }
 
     fn send(&mut self, path: Path, packet: Packet<Parcel>) {

@@ -1,22 +1,15 @@
-//! The life of a job on the cluster, as a table of phases and events. No I/O, no clock: the time is an
-//! argument, and what to do is an action that the daemon carries out.
-//!
-//! ```text
-//!  Queued ─► Minting ─► Ready ─► Preparing ─► Committing ─► Running ────────► Finishing ─► (over)
-//!    │ a slot  │ keys     │ room    │ all        │ on all nodes  │ all ranks      ▲ nothing is left
-//!    │         │          │ at all  │ prepared   │ at once       │ are gone       │ on any node
-//!    └─────────┴──────────┴─────────┴────────────┴───────────────┴──► Ending ─────┘
-//!                     something has failed                        the ranks are told to end
-//! ```
+//! The life of a job on the cluster, as a table of phases ([`Phase`]) and events. No I/O, no clock: the time
+//! is an argument, and what to do is an action that the daemon carries out.
 //!
 //! Invariants: the verdict is the *first* failure, and is set once; ranks start on all nodes of the job or on
 //! none; the verdict is success only if every launcher has said so; the user is told when nothing of the job
 //! is left.
 
 use super::part::{Part, Step};
+use super::phase::{PREPARE_LIMIT, Phase};
 use super::reports::{Purpose, Reports};
-use super::streams::{BeyondCredit, Input, Output};
-use super::texts::{hosts_text, number_of};
+use super::streams::{BeyondCredit, Input, InputTaken, Output};
+use super::texts::{hosts_text, number_of, why_not_started};
 use super::{Action, ClientId, Owner, StartOrder};
 use crate::daemon::HostId;
 use crate::daemon::ledger::Held;
@@ -35,8 +28,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a job may take from its submission until its ranks start.
-pub const PREPARE_LIMIT: Duration = Duration::from_secs(15);
 /// How long the cause is waited for when a node cannot reach another.
 pub const CAUSE_PATIENCE: Duration = Duration::from_millis(500);
 /// How long after they were told to end ranks are killed: launchers do it after their grace, and should have
@@ -44,38 +35,6 @@ pub const CAUSE_PATIENCE: Duration = Duration::from_millis(500);
 const KILL_AFTER: Duration = GRACE.saturating_add(Duration::from_millis(700));
 /// How long a node may take to clean up.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(10);
-
-/// Where a job is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// It waits for a slot: too many launches are under way.
-    Queued,
-    /// The keys of its network are being made.
-    Minting,
-    /// Its nodes are ordered one after the other, each when it has taken most of what it was sent before.
-    Ready,
-    /// Its launchers prepare.
-    Preparing,
-    /// All launchers are prepared, and the control network is asked to start them. With a verdict, it is
-    /// asked whether it has.
-    Committing,
-    /// Its ranks run.
-    Running,
-    /// Its ranks were told to end.
-    Ending {
-        /// When those that are left are killed.
-        kill_at: Option<Duration>,
-        /// When a node that says nothing is given up.
-        give_up_at: Duration,
-    },
-    /// No rank is left.
-    Finishing {
-        /// When a node that says nothing is given up.
-        give_up_at: Duration,
-    },
-    /// Nothing is left.
-    Over,
-}
 
 /// A job.
 #[derive(Debug)]
@@ -182,24 +141,14 @@ impl Job {
 
     /// How many of its ranks run on one of its nodes.
     pub fn ranks_on(&self, part: usize) -> u32 {
-        match self.parts.get(part) {
-            Some(part_) if part_.step < Step::RanksGone => {
-                self.description.placement.ranks_on(NodeId(part as u32))
-            }
-            _ => 0,
-        }
+        let with_ranks = self.parts.get(part).filter(|part| part.step < Step::RanksGone);
+        with_ranks.map_or(0, |_| self.description.placement.ranks_on(NodeId(part as u32)))
     }
 
     /// Whether its slot is no longer used: its launch is over, one way or the other. Nodes may know that
     /// before the manager does.
     pub fn has_launched(&self) -> bool {
-        match self.phase {
-            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing => false,
-            Phase::Running | Phase::Ending { .. } | Phase::Finishing { .. } => {
-                self.parts.iter().all(|part| part.step >= Step::Started)
-            }
-            Phase::Over => true,
-        }
+        !self.phase.is_launching() && self.parts.iter().all(|part| part.step >= Step::Started)
     }
 
     /// A slot is free for its launch.
@@ -218,19 +167,17 @@ impl Job {
 
     /// The keys of its network are there, one for each node, or cannot be made.
     pub fn handle_keys(&mut self, keys: Result<Vec<JobNetwork>, String>, now: Duration, out: &mut Actions) {
-        match keys {
-            _ if self.phase != Phase::Minting => {}
-            Ok(networks) if networks.len() == self.parts.len() => self.be_ready(networks),
-            Ok(networks) => {
-                let message =
-                    format!("{} keys were made for a job on {} nodes", networks.len(), self.parts.len());
-                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
-            }
-            Err(message) => {
-                let message = format!("cannot make the keys of the job's network: {message}");
-                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
-            }
+        if self.phase != Phase::Minting {
+            return;
         }
+        let message = match keys {
+            Ok(networks) if networks.len() == self.parts.len() => return self.be_ready(networks),
+            Ok(networks) => {
+                format!("{} keys were made for a job on {} nodes", networks.len(), self.parts.len())
+            }
+            Err(reason) => format!("cannot make the keys of the job's network: {reason}"),
+        };
+        self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
     }
 
     fn be_ready(&mut self, networks: Vec<JobNetwork>) {
@@ -258,11 +205,12 @@ impl Job {
     fn be_ordered(&mut self, out: &mut Actions) {
         self.phase = Phase::Preparing;
         let early = std::mem::take(&mut self.early_input);
+        // What was held was within the credit.
         if !early.is_empty() {
-            self.pass_input(early, out);
+            let _ = self.pass_input(early, out);
         }
         if self.input_has_ended {
-            self.pass_input(Vec::new(), out);
+            let _ = self.pass_input(Vec::new(), out);
         }
     }
 
@@ -310,14 +258,12 @@ impl Job {
         let Some(at) = self.parts.iter().position(|part| part.host == host) else { return };
         if is_launch {
             // The node knows nothing of it.
-            self.parts[at].reach(Step::Over);
-            self.part_gone(at, out);
+            self.part_over(at, out);
         }
         let what =
             if is_launch { "the job cannot be launched on" } else { "the job's input cannot be sent to" };
         let message = format!("{what} {}: {reason}", self.parts[at].name);
         self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
-        self.advance(now, out);
     }
 
     /// The launcher of a node has said something.
@@ -340,10 +286,7 @@ impl Job {
             }
             Notice::Prepared => part.reach(Step::Prepared),
             Notice::Started(_) => part.reach(Step::Started),
-            Notice::Failed(verdict) => {
-                part.is_ending = true;
-                self.fail(verdict, Some(at), now, out);
-            }
+            Notice::Failed(verdict) => self.fail(verdict, Some(at), now, out),
             Notice::Unreachable { node, mut reason } => {
                 clip(&mut reason, TEXT_BYTES);
                 self.suspect(at, node, &reason, now);
@@ -368,14 +311,12 @@ impl Job {
     }
 
     fn handle_over(&mut self, at: usize, verdict: Verdict, now: Duration, out: &mut Actions) {
-        let part = &mut self.parts[at];
-        let was = part.step;
-        part.reach(Step::Over);
-        let cut_short = was < Step::Started && !part.is_ending;
-        let name = part.name.clone();
-        self.part_gone(at, out);
+        let part = &self.parts[at];
+        let cut_short = part.step < Step::Started && !part.is_ending;
+        self.part_over(at, out);
         match verdict {
             Verdict::Success if cut_short => {
+                let name = &self.parts[at].name;
                 let message = format!("the program launcher on {name} ended before the job was started");
                 self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, Some(at), now, out);
             }
@@ -390,22 +331,18 @@ impl Job {
         if self.parts[at].step == Step::Over {
             return;
         }
-        self.parts[at].reach(Step::Over);
-        self.part_gone(at, out);
-        let verdict = Verdict::NodeLost {
-            host: self.parts[at].name.clone(),
-            seen_from: "the machine manager".into(),
-            reason: reason.to_owned(),
-        };
+        self.part_over(at, out);
+        let (host, seen_from) = (self.parts[at].name.clone(), "the machine manager".into());
+        let verdict = Verdict::NodeLost { host, seen_from, reason: reason.to_owned() };
         self.fail(verdict, Some(at), now, out);
-        self.advance(now, out);
     }
 
-    fn part_gone(&mut self, at: usize, out: &mut Actions) {
+    /// Nothing of the job is left on a node.
+    fn part_over(&mut self, at: usize, out: &mut Actions) {
+        self.parts[at].reach(Step::Over);
         self.reports.handle_gone(at);
-        if let Some(taken) = self.input.handle_gone(at) {
-            self.tell(Reply::InputTaken { bytes: taken.bytes, closed: taken.closed }, out);
-        }
+        let taken = self.input.handle_gone(at);
+        self.tell_input_taken(taken, out);
     }
 
     /// The control network has started the job on all its nodes, or on none.
@@ -429,14 +366,11 @@ impl Job {
     /// `storm` has gone.
     pub fn handle_client_gone(&mut self, now: Duration, out: &mut Actions) {
         self.client = None;
-        for (output, part) in self.outputs.iter_mut().zip(&self.parts) {
-            if let Some(bytes) = output.forget().filter(|_| part.has_launcher()) {
-                let job = self.description.id;
-                out.push_back(Action::Node(part.host, ToNode::OutputTaken { job, bytes }));
-            }
+        for at in 0..self.parts.len() {
+            let bytes = self.outputs[at].forget();
+            self.tell_output_taken(at, bytes, out);
         }
         self.fail(Verdict::interrupted(libc::SIGHUP), None, now, out);
-        self.advance(now, out);
     }
 
     /// The machine manager is told to end.
@@ -445,18 +379,14 @@ impl Job {
             self.tell(Reply::Remark("the machine manager is being shut down".into()), out);
         }
         self.fail(Verdict::interrupted(libc::SIGTERM), None, now, out);
-        self.advance(now, out);
     }
 
     /// The user sends a signal.
     pub fn handle_signal(&mut self, signal: Signal, now: Duration, out: &mut Actions) {
         match self.phase {
             Phase::Running | Phase::Ending { .. } => self.tell_launchers(&Command::Forward(signal), out),
-            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing
-                if signals::asks_to_end(signal) =>
-            {
+            phase if phase.is_launching() && signals::asks_to_end(signal) => {
                 self.fail(Verdict::interrupted(signal), None, now, out);
-                self.advance(now, out);
             }
             _ => {}
         }
@@ -479,36 +409,23 @@ impl Job {
                     return Err(BeyondCredit);
                 }
                 self.early_input.extend(bytes);
+                Ok(())
             }
-            _ => {
-                if self.input.handle_bytes(bytes.len()).is_err() {
-                    return Err(BeyondCredit);
-                }
-                self.send_input(bytes, out);
-            }
-        }
-        Ok(())
-    }
-
-    fn pass_input(&mut self, bytes: Vec<u8>, out: &mut Actions) {
-        // What was held was within the credit.
-        if self.input.handle_bytes(bytes.len()).is_ok() {
-            self.send_input(bytes, out);
+            _ => self.pass_input(bytes, out),
         }
     }
 
-    fn send_input(&mut self, bytes: Vec<u8>, out: &mut Actions) {
+    fn pass_input(&mut self, bytes: Vec<u8>, out: &mut Actions) -> Result<(), BeyondCredit> {
+        self.input.handle_bytes(bytes.len())?;
         if self.input.is_closed() {
-            let bytes = bytes.len() as u32;
-            return self.tell(Reply::InputTaken { bytes, closed: true }, out);
+            self.tell_input_taken(Some(InputTaken { bytes: bytes.len() as u32, closed: true }), out);
+            return Ok(());
         }
         let job = self.id();
         for at in self.input.open_readers() {
-            let part = &self.parts[at];
-            if part.has_launcher() {
-                out.push_back(Action::Node(part.host, ToNode::Input { job, bytes: bytes.clone() }));
-            }
+            self.tell_node(at, ToNode::Input { job, bytes: bytes.clone() }, out);
         }
+        Ok(())
     }
 
     /// A node has passed on input.
@@ -522,9 +439,8 @@ impl Job {
         closed: bool,
         out: &mut Actions,
     ) -> Result<(), BeyondCredit> {
-        if let Some(taken) = self.input.handle_taken(at, bytes, closed)? {
-            self.tell(Reply::InputTaken { bytes: taken.bytes, closed: taken.closed }, out);
-        }
+        let taken = self.input.handle_taken(at, bytes, closed)?;
+        self.tell_input_taken(taken, out);
         Ok(())
     }
 
@@ -543,9 +459,9 @@ impl Job {
         output.handle_bytes(bytes.len())?;
         if self.client.is_some() {
             self.tell(Reply::Output { node: at as u32, is_error, bytes }, out);
-        } else if let Some(bytes) = output.forget() {
-            let job = self.description.id;
-            out.push_back(Action::Node(self.parts[at].host, ToNode::OutputTaken { job, bytes }));
+        } else {
+            let bytes = output.forget();
+            self.tell_output_taken(at, bytes, out);
         }
         Ok(())
     }
@@ -561,12 +477,8 @@ impl Job {
         out: &mut Actions,
     ) -> Result<(), BeyondCredit> {
         let at = node as usize;
-        let (Some(output), Some(part)) = (self.outputs.get_mut(at), self.parts.get(at)) else {
-            return Err(BeyondCredit);
-        };
-        if let Some(bytes) = output.handle_taken(bytes)?.filter(|_| part.has_launcher()) {
-            out.push_back(Action::Node(part.host, ToNode::OutputTaken { job: self.description.id, bytes }));
-        }
+        let taken = self.outputs.get_mut(at).ok_or(BeyondCredit)?.handle_taken(bytes)?;
+        self.tell_output_taken(at, taken, out);
         Ok(())
     }
 
@@ -584,27 +496,19 @@ impl Job {
                 self.fail(Verdict::TimedOut { limit, report }, None, now, out);
             }
         }
-        self.advance(now, out);
     }
 
-    /// Begins a round of questions. False when there is nobody to ask.
-    pub fn ask(&mut self, number: u64, purpose: Purpose, now: Duration, out: &mut Actions) -> bool {
+    /// Begins a round of questions.
+    pub fn ask(&mut self, number: u64, purpose: Purpose, now: Duration, out: &mut Actions) {
         // A launcher answers when its ranks are there; that the control network has started them may be known
         // here before it says so.
         let first = if self.running_since.is_some() { Step::Prepared } else { Step::Started };
         let asked: Vec<usize> =
             (0..self.parts.len()).filter(|at| (first..Step::Over).contains(&self.parts[*at].step)).collect();
-        let command = Command::Report { round: number };
         for at in &asked {
-            let job = self.id();
-            out.push_back(Action::Node(
-                self.parts[*at].host,
-                ToNode::Launcher { job, command: command.clone() },
-            ));
+            self.tell_launcher(*at, Command::Report { round: number }, out);
         }
-        let anybody = !asked.is_empty();
         self.reports.begin(number, purpose, asked, now);
-        anybody
     }
 
     /// The purpose of a round that is due: its time limit has struck, or all its ranks are said to be
@@ -628,11 +532,9 @@ impl Job {
             self.fail(verdict, None, now, out);
         }
         match self.phase {
-            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing
-                if now >= self.prepare_until && self.verdict.is_none() =>
-            {
-                let verdict = Verdict::NotStarted { message: self.not_ready(), status: STATUS_RUNTIME };
-                self.fail(verdict, None, now, out);
+            phase if phase.is_launching() && now >= self.prepare_until && self.verdict.is_none() => {
+                let message = why_not_started(phase, &self.parts);
+                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
             }
             Phase::Ending { kill_at: Some(kill_at), give_up_at } if now >= kill_at => {
                 self.phase = Phase::Ending { kill_at: None, give_up_at };
@@ -683,7 +585,8 @@ impl Job {
         }
     }
 
-    /// The job has failed, unless it has before. The node that said so, if one did, ends its own ranks.
+    /// The job has failed, unless it has before, and what follows from that. The node that said so, if one
+    /// did, ends its own ranks.
     fn fail(&mut self, mut verdict: Verdict, at: Option<usize>, now: Duration, out: &mut Actions) {
         verdict.clip_texts(TEXT_BYTES, REPORT_BYTES);
         if let Some(part) = at.and_then(|at| self.parts.get_mut(at)) {
@@ -701,18 +604,19 @@ impl Job {
             Phase::Committing => out.push_back(Action::Start(self.id(), StartOrder::Withdraw)),
             Phase::Ending { .. } | Phase::Finishing { .. } | Phase::Over => {}
         }
+        self.advance(now, out);
     }
 
     fn end(&mut self, now: Duration, out: &mut Actions) {
         self.suspicion = None;
         self.phase = Phase::Ending { kill_at: Some(now + KILL_AFTER), give_up_at: now + CLEANUP_LIMIT };
-        let job = self.id();
-        for part in &mut self.parts {
+        for at in 0..self.parts.len() {
+            let part = &mut self.parts[at];
             if part.step == Step::Unasked {
                 part.reach(Step::Over);
             }
             if part.step < Step::RanksGone && !std::mem::replace(&mut part.is_ending, true) {
-                out.push_back(Action::Node(part.host, ToNode::Launcher { job, command: Command::End }));
+                self.tell_launcher(at, Command::End, out);
             }
         }
     }
@@ -756,29 +660,32 @@ impl Job {
         }
     }
 
-    fn tell_launchers(&self, command: &Command, out: &mut Actions) {
-        for part in self.parts.iter().filter(|part| part.has_launcher()) {
-            let (job, command) = (self.id(), command.clone());
-            out.push_back(Action::Node(part.host, ToNode::Launcher { job, command }));
+    fn tell_input_taken(&self, taken: Option<InputTaken>, out: &mut Actions) {
+        if let Some(InputTaken { bytes, closed }) = taken {
+            self.tell(Reply::InputTaken { bytes, closed }, out);
         }
     }
 
-    /// Why the job was not started in time: who is not ready, and in which step.
-    fn not_ready(&self) -> String {
-        let limit = PREPARE_LIMIT.as_secs();
-        // The others wait for those that are behind.
-        let behind = self.parts.iter().map(|part| part.step).min().filter(|step| *step < Step::Prepared);
-        let what = match (self.phase, behind) {
-            (Phase::Queued, _) => "too many other jobs were being launched".into(),
-            (Phase::Minting, _) => "the keys of its network were not made".into(),
-            (Phase::Ready, _) => "its nodes had not taken what they were sent before".into(),
-            (_, None) => "all nodes were prepared, but the control network had not started it".into(),
-            (_, Some(step)) => {
-                let late = self.parts.iter().filter(|part| part.step == step);
-                let names: Vec<String> = late.map(|part| part.name.clone()).collect();
-                format!("{} {}", hosts_text(&names), step.missing())
-            }
-        };
-        format!("the job was not started, because after {limit} s {what}")
+    /// Tells a node, if it has a launcher that wants to know.
+    fn tell_node(&self, at: usize, message: ToNode, out: &mut Actions) {
+        if let Some(part) = self.parts.get(at).filter(|part| part.has_launcher()) {
+            out.push_back(Action::Node(part.host, message));
+        }
+    }
+
+    fn tell_output_taken(&self, at: usize, bytes: Option<u32>, out: &mut Actions) {
+        if let Some(bytes) = bytes {
+            self.tell_node(at, ToNode::OutputTaken { job: self.id(), bytes }, out);
+        }
+    }
+
+    fn tell_launcher(&self, at: usize, command: Command, out: &mut Actions) {
+        self.tell_node(at, ToNode::Launcher { job: self.id(), command }, out);
+    }
+
+    fn tell_launchers(&self, command: &Command, out: &mut Actions) {
+        for at in 0..self.parts.len() {
+            self.tell_launcher(at, command.clone(), out);
+        }
     }
 }

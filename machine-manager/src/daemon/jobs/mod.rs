@@ -7,6 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `job` | the life of one job |
+//! | `phase` | the phases of that |
 //! | `part` | how far it is on one node |
 //! | `queue` | who launches next |
 //! | `streams` | how much of its standard streams may be under way |
@@ -15,6 +16,7 @@
 
 mod job;
 mod part;
+mod phase;
 mod queue;
 mod reports;
 mod streams;
@@ -22,8 +24,9 @@ mod streams;
 mod tests;
 mod texts;
 
-pub use job::{CAUSE_PATIENCE, Job, PREPARE_LIMIT, Phase};
+pub use job::{CAUSE_PATIENCE, Job};
 pub use part::{Part, Step};
+pub use phase::{PREPARE_LIMIT, Phase};
 pub use reports::{Purpose, Reports};
 pub use streams::{BeyondCredit, Input, InputTaken, Output};
 pub use texts::hosts_text;
@@ -177,12 +180,13 @@ impl Jobs {
         offers: &[Offer<'_>],
         now: Duration,
     ) {
-        match self.grant(client, owner, submission, held, offers, now) {
-            Ok(()) => {}
-            Err(reason) => self
-                .actions
-                .push_back(Action::Client(client, Reply::Refused { reason, status: STATUS_USAGE })),
+        if let Err(reason) = self.grant(client, owner, submission, held, offers, now) {
+            self.refuse(client, reason);
         }
+    }
+
+    fn refuse(&mut self, client: ClientId, reason: String) {
+        self.actions.push_back(Action::Client(client, Reply::Refused { reason, status: STATUS_USAGE }));
     }
 
     fn grant(
@@ -311,20 +315,16 @@ impl Jobs {
 
     /// A user wants to know what a job does.
     pub fn handle_status(&mut self, client: ClientId, owner: &Owner, id: JobId, now: Duration) {
-        let refused =
-            |reason: String| Action::Client(client, Reply::Refused { reason, status: STATUS_USAGE });
         let Some(job) = self.jobs.get_mut(&id) else {
-            return self.actions.push_back(refused(format!(
-                "there is no job {}; storm nodes lists the jobs that run",
-                id.0
-            )));
+            let reason = format!("there is no job {}; storm nodes lists the jobs that run", id.0);
+            return self.refuse(client, reason);
         };
         if owner.uid != 0 && owner.uid != job.owner.uid {
-            return self.actions.push_back(refused(format!("job {} is another user's", id.0)));
+            return self.refuse(client, format!("job {} is another user's", id.0));
         }
         if job.reports.under_way() >= QUESTIONS {
             let reason = format!("job {} is being asked by {QUESTIONS} others; try again in a moment", id.0);
-            return self.actions.push_back(refused(reason));
+            return self.refuse(client, reason);
         }
         self.last_round += 1;
         job.ask(self.last_round, Purpose::Status(client), now, &mut self.actions);
@@ -474,9 +474,7 @@ fn status_text(job: &Job, report: &str, silent: &[usize], now: Duration) -> Stri
         (Phase::Running, Some(since)) => {
             format!("runs since {:.1} s", now.saturating_sub(since).as_secs_f64())
         }
-        (Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing, _) => {
-            "is being launched".into()
-        }
+        (phase, _) if phase.is_launching() => "is being launched".into(),
         _ => "is ending".into(),
     };
     let mut text = format!(

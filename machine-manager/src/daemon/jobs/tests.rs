@@ -30,6 +30,7 @@ fn submission(ranks: u32, nodes: u32) -> Submission {
 }
 
 /// A cluster whose launchers, control network and minting do what they are told, one thing at a time.
+#[derive(Default)]
 struct World {
     jobs: Jobs,
     names: Vec<String>,
@@ -55,19 +56,8 @@ impl World {
         Self {
             jobs: Jobs::new("test"),
             names: (0..nodes).map(|node| format!("c{node:02}")).collect(),
-            now: Duration::ZERO,
-            nodes: BTreeMap::new(),
-            lost: BTreeSet::new(),
-            orders: vec![],
-            minting: vec![],
-            committing: BTreeMap::new(),
-            started: false,
-            ended: BTreeMap::new(),
-            finished: BTreeMap::new(),
-            ranks_gone: BTreeSet::new(),
-            replies: vec![],
-            fails: None,
             room: true,
+            ..Self::default()
         }
     }
 
@@ -388,6 +378,18 @@ fn the_nodes_of_a_job_are_ordered_one_by_one_as_they_have_room() {
     world.carry_out();
     while world.step(0) {}
     assert_eq!((world.ended.len(), world.jobs.is_empty()), (3, true));
+}
+
+#[test]
+fn a_job_without_keys_is_over_at_once() {
+    let mut world = World::new(2);
+    world.submit(2, 2);
+    let (job, _) = world.minting.remove(0);
+    world.jobs.handle_keys(job, Err("no randomness".into()), world.now);
+    world.carry_out();
+    let message = world.verdict().unwrap().message().unwrap();
+    assert!(message.contains("cannot make the keys of the job's network: no randomness"), "{message}");
+    assert!(world.jobs.is_empty());
 }
 
 #[test]

@@ -66,13 +66,9 @@ pub fn run(control: Channel<Notice, Command>) -> bool {
         Err(stop) => return waiting.give_up(stop, None),
     };
     let base = base.map_err(|error| Stop::failed(format!("cannot set up the program launcher: {error}")));
-    let ready = base.and_then(|base| Ok((base, prepare(&launch)?)));
-    let (base, prepared) = match ready {
+    let ready = base.and_then(|base| Ok((base, prepare(&launch)?, waiting.join(&launch)?)));
+    let (base, prepared, network) = match ready {
         Ok(ready) => ready,
-        Err(stop) => return waiting.give_up(stop, Some(&launch)),
-    };
-    let network = match waiting.join(&launch) {
-        Ok(network) => network,
         Err(stop) => return waiting.give_up(stop, Some(&launch)),
     };
     let Waiting { control, nic: Some(nic), deferred } = waiting else { return false };
@@ -168,15 +164,11 @@ impl Waiting {
             Some(network) => Some(self.connect(launch, network)?),
         };
         self.control.send(&Notice::Prepared);
-        match self.await_go(launch, network.as_mut()) {
-            Ok(()) => Ok(network),
-            Err(stop) => {
-                if let Some(fabric) = &mut network {
-                    fabric.leave(LEAVING);
-                }
-                Err(stop)
-            }
+        let told = self.await_go(launch, network.as_mut());
+        if let (Err(_), Some(fabric)) = (&told, &mut network) {
+            fabric.leave(LEAVING);
         }
+        told.map(|()| network)
     }
 
     fn await_go(&mut self, launch: &Launch, mut network: Option<&mut JobFabric>) -> Result<(), Stop> {
@@ -221,13 +213,8 @@ impl Waiting {
             let error = format!("{} of the job stands there as {}", launch.node, fabric.node());
             return Err(broken("its roster", &error));
         }
-        match self.bring_up(launch, &mut fabric) {
-            Ok(()) => Ok(fabric),
-            Err(stop) => {
-                fabric.leave(LEAVING);
-                Err(stop)
-            }
-        }
+        self.bring_up(launch, &mut fabric).inspect_err(|_| fabric.leave(LEAVING))?;
+        Ok(fabric)
     }
 
     fn bring_up(&mut self, launch: &Launch, fabric: &mut JobFabric) -> Result<(), Stop> {

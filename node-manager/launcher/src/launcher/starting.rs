@@ -169,51 +169,31 @@ impl Launcher<'_> {
     fn not_started(&self, rank: Rank, program: &Program, StartError { step, error }: StartError) -> Verdict {
         let (rank, path) = (self.rank_name(rank), program.path.display());
         let code = error.raw_os_error().unwrap_or(0);
-        let (message, status) = match (step, code) {
-            (Step::Clone, libc::EAGAIN) => (
-                format!(
-                    "cannot start {rank}: no more processes are allowed; raise the limit (ulimit -u, or the \
-                     pids limit of the container), or ask for fewer ranks with -n"
-                ),
-                STATUS_USAGE,
-            ),
-            (Step::Clone, libc::EMFILE | libc::ENFILE) => (
-                format!(
-                    "cannot start {rank}: no more file descriptors are allowed; raise the limit with ulimit -n"
-                ),
-                STATUS_USAGE,
-            ),
-            (Step::Clone, libc::ENOMEM) => {
-                (format!("cannot start {rank}: memory is short; ask for fewer ranks with -n"), STATUS_USAGE)
-            }
-            (Step::ChangeDirectory, _) => (
-                format!(
-                    "cannot start {rank}: its working directory cannot be entered: {error}; name another with --wdir"
-                ),
-                STATUS_USAGE,
-            ),
-            (Step::Execute, libc::ENOENT) => (
-                format!("cannot start {rank}: {path} or its interpreter is not there: {error}"),
-                STATUS_NOT_FOUND,
-            ),
-            (Step::Execute, libc::ENOEXEC) => (
-                format!("cannot start {rank}: {path} is no program for this machine; build it here"),
-                STATUS_NOT_EXECUTABLE,
-            ),
-            (Step::Execute, libc::E2BIG) => (
-                format!(
-                    "cannot start {rank}: its arguments and environment are too long; put them into a file"
-                ),
-                STATUS_NOT_EXECUTABLE,
-            ),
-            (Step::Execute, _) => {
-                (format!("cannot start {rank}: {path} cannot be executed: {error}"), STATUS_NOT_EXECUTABLE)
-            }
-            (Step::Clone | Step::SetUp, _) => {
-                (format!("cannot start {rank}: its process cannot be set up: {error}"), STATUS_USAGE)
-            }
+        let status = match (step, code) {
+            (Step::Execute, libc::ENOENT) => STATUS_NOT_FOUND,
+            (Step::Execute, _) => STATUS_NOT_EXECUTABLE,
+            (Step::Clone | Step::ChangeDirectory | Step::SetUp, _) => STATUS_USAGE,
         };
-        Verdict::NotStarted { message, status }
+        let why = match (step, code) {
+            (Step::Clone, libc::EAGAIN) => {
+                "no more processes are allowed; raise the limit (ulimit -u, or the pids limit of the container), or ask for fewer ranks with -n".into()
+            }
+            (Step::Clone, libc::EMFILE | libc::ENFILE) => {
+                "no more file descriptors are allowed; raise the limit with ulimit -n".into()
+            }
+            (Step::Clone, libc::ENOMEM) => "memory is short; ask for fewer ranks with -n".into(),
+            (Step::ChangeDirectory, _) => {
+                format!("its working directory cannot be entered: {error}; name another with --wdir")
+            }
+            (Step::Execute, libc::ENOENT) => format!("{path} or its interpreter is not there: {error}"),
+            (Step::Execute, libc::ENOEXEC) => format!("{path} is no program for this machine; build it here"),
+            (Step::Execute, libc::E2BIG) => {
+                "its arguments and environment are too long; put them into a file".into()
+            }
+            (Step::Execute, _) => format!("{path} cannot be executed: {error}"),
+            (Step::Clone | Step::SetUp, _) => format!("its process cannot be set up: {error}"),
+        };
+        Verdict::NotStarted { message: format!("cannot start {rank}: {why}"), status }
     }
 }
 
