@@ -20,6 +20,8 @@ pub enum Operation {
     Read,
     /// A failure detector's verdict.
     DeclareDead,
+    /// The sending of a record.
+    Send,
 }
 
 impl fmt::Display for Operation {
@@ -30,6 +32,7 @@ impl fmt::Display for Operation {
             Self::CompareAndWrite => "Compare-And-Write",
             Self::Read => "read of global memory",
             Self::DeclareDead => "declaration of a dead node",
+            Self::Send => "sending of a record",
         })
     }
 }
@@ -65,6 +68,22 @@ pub enum FabricError {
         node: NodeId,
         /// The fabric's nodes.
         members: NodeSet,
+    },
+    /// A record is for another node.
+    #[error("{operation} names {node}, which is the node that asks for it")]
+    OwnNode {
+        /// The operation.
+        operation: Operation,
+        /// This node.
+        node: NodeId,
+    },
+    /// A record beyond the longest.
+    #[error("a record of {bytes} bytes is too long: at most {limit} travel as one")]
+    RecordTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest.
+        limit: usize,
     },
     /// An event beyond the table.
     #[error("{operation} names {event}, but nodes have {count} events, numbered from 0")]

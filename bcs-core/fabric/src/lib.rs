@@ -13,11 +13,14 @@
 //! - **Ordered.** Operations of one node take effect on another in the order in which they were called.
 //! - **Complete means there.** When the local event is signalled, every node of the set has the data and
 //!   its remote event.
+//!
+//! Messages between two nodes have a trait of their own, [`Road`].
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod driven;
 mod error;
+mod road;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 #[cfg(test)]
@@ -27,6 +30,7 @@ pub mod tree;
 pub use bytes::Bytes;
 pub use driven::Driven;
 pub use error::{FabricError, Operation};
+pub use road::{Road, check_record};
 
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};

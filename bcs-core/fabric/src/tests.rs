@@ -71,6 +71,14 @@ fn sim_keeps_every_promise_on_a_rough_network() {
 }
 
 #[test]
+fn sim_carries_records_on_every_network() {
+    let name = "sim_carries_records_on_every_network";
+    for network in [NetworkModel::default(), NetworkModel::rough(), NetworkModel::wild()] {
+        conformance::run_roads(&SimBed { name, network, fanout: 2 }, 0..8);
+    }
+}
+
+#[test]
 fn sim_keeps_its_order_on_a_wild_network() {
     let name = "sim_keeps_its_order_on_a_wild_network";
     conformance::run_orders(&SimBed { name, network: NetworkModel::wild(), fanout: 2 }, 0..150);

@@ -13,6 +13,7 @@ mod litmus;
 mod messages;
 mod program;
 mod queries;
+mod roads;
 mod test_bed;
 mod transfers;
 
@@ -55,6 +56,24 @@ pub fn run_orders(bed: &impl TestBed, seeds: std::ops::Range<u64>) {
         litmus::own_memory_is_not_older_than_what_an_answer_told(bed, seed);
         litmus::puts_of_one_node_to_two_others_do_not_cross_a_put_to_both(bed, seed);
         litmus::a_put_and_an_assignment_take_effect_in_one_order_everywhere(bed, seed);
+    }
+}
+
+/// Checks the road of records, with each of the seeds, where a backend has one.
+///
+/// # Panics
+/// When the backend breaks a promise.
+pub fn run_roads<B: TestBed>(bed: &B, seeds: std::ops::Range<u64>)
+where
+    <B::Cluster as Cluster>::Port: crate::Road,
+{
+    for seed in seeds_of(seeds) {
+        let _told = TellSeed { seed, command: bed.command() };
+        roads::records_of_every_length_come_once_and_in_order(bed, seed);
+        roads::a_node_that_does_not_poll_makes_its_senders_wait_and_nobody_else(bed, seed);
+        roads::records_that_cannot_be_are_refused(bed, seed);
+        roads::records_and_operations_do_not_disturb_each_other(bed, seed);
+        roads::of_a_node_that_dies_the_beginning_of_its_records_comes(bed, seed);
     }
 }
 

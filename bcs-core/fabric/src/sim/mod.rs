@@ -15,7 +15,8 @@ pub use network::NetworkModel;
 pub use options::SimOptions;
 pub use world::Statistics;
 
-use super::{Assignment, Comparison, Fabric, FabricError, Operation, Source, Ticket};
+use super::{Assignment, Comparison, Fabric, FabricError, Operation, Road, Source, Ticket};
+use super::{check_nodes, check_record};
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView};
 use bcs_core::ids::NodeId;
@@ -213,5 +214,35 @@ impl Fabric for SimFabric {
         self.with(Operation::DeclareDead, |this| this.declare_dead(node))?;
         self.world.borrow_mut().kill(node, false);
         Ok(())
+    }
+}
+
+impl Road for SimFabric {
+    fn record_bytes(&self) -> usize {
+        world::RECORD_BYTES
+    }
+
+    fn send(&mut self, to: NodeId, parts: &[&[u8]]) -> Result<(), FabricError> {
+        const OPERATION: Operation = Operation::Send;
+        check_record(self, to, parts)?;
+        self.with(OPERATION, |node| {
+            check_nodes(OPERATION, &NodeSet::single(to), node.members(), node.dead())
+        })?;
+        let limit = world::ROAD_BYTES;
+        match self.world.borrow_mut().send_record(self.node, to, parts.concat().into()) {
+            true => Ok(()),
+            false => Err(FabricError::Busy { operation: OPERATION, limit, unit: "bytes of records" }),
+        }
+    }
+
+    fn poll(&mut self, handle: &mut dyn FnMut(NodeId, &[u8])) -> Result<usize, FabricError> {
+        let mut records = 0;
+        loop {
+            // Whoever gets the record may send another.
+            let record = self.world.borrow_mut().take_record(self.node);
+            let Some((from, record)) = record else { return Ok(records) };
+            handle(from, &record);
+            records += 1;
+        }
     }
 }

@@ -19,6 +19,14 @@ use std::sync::Arc;
 /// The bytes that a packet takes on the wire beyond its message.
 const HEADER_BYTES: usize = 64;
 
+/// How many bytes of records may be under way to one node and not polled there, and what each counts beside
+/// its bytes, so that empty ones are bounded, too.
+pub(super) const ROAD_BYTES: usize = 256 << 10;
+const RECORD_HEAD_BYTES: usize = 8;
+
+/// The longest record.
+pub(super) const RECORD_BYTES: usize = 64 << 10;
+
 /// A message on its way, with the stamp of its lane.
 #[derive(Clone, Debug)]
 struct Parcel {
@@ -31,13 +39,15 @@ struct Parcel {
 enum Content {
     Message(Message),
     Encoded(Arc<[u8]>),
+    /// Not of the tree protocol: a record of the road.
+    Record(Arc<[u8]>),
 }
 
 impl Content {
     /// What it takes on the wire beyond its header, in bytes.
     fn bytes(&self) -> usize {
         match self {
-            Self::Encoded(bytes) => bytes.len(),
+            Self::Encoded(bytes) | Self::Record(bytes) => bytes.len(),
             Self::Message(Message::Prepare { payload, .. } | Message::Fragment { payload, .. }) => {
                 payload.len()
             }
@@ -118,6 +128,9 @@ struct Outgoing {
     is_timer_set: bool,
 }
 
+/// Records that have come to a node, with who sent them.
+type Inbox = VecDeque<(NodeId, Arc<[u8]>)>;
+
 /// What has travelled, for tests of cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -138,6 +151,10 @@ pub(super) struct World {
     died_ns: BTreeMap<NodeId, u64>,
     network: Network,
     lanes: BTreeMap<(NodeId, NodeId), LaneSender>,
+    /// Records that have come to a node, and that it has not polled.
+    records: BTreeMap<NodeId, Inbox>,
+    /// Bytes of records from one node to another that have not been polled, heads included.
+    unpolled_bytes: BTreeMap<(NodeId, NodeId), usize>,
     outgoing: BTreeMap<Path, Outgoing>,
     incoming: BTreeMap<(NodeId, NodeId), Incoming>,
     /// What will happen, by its time and then by a number.
@@ -165,6 +182,8 @@ impl World {
             died_ns: BTreeMap::new(),
             network: Network::new(options.network.clone(), options.nodes, options.seed),
             lanes: BTreeMap::new(),
+            records: BTreeMap::new(),
+            unpolled_bytes: BTreeMap::new(),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             events: BTreeMap::new(),
@@ -236,6 +255,32 @@ impl World {
             let packet = self.outgoing.entry(path).or_default().sender.handle_send(parcel);
             self.send(path, packet);
         }
+    }
+
+    /// Sends a record, behind the bulk of the tree protocol. False when too many bytes of records to that
+    /// node wait.
+    pub fn send_record(&mut self, from: NodeId, to: NodeId, record: Arc<[u8]>) -> bool {
+        let bytes = RECORD_HEAD_BYTES + record.len();
+        let unpolled = self.unpolled_bytes.entry((from, to)).or_default();
+        if *unpolled + bytes > ROAD_BYTES {
+            return false;
+        }
+        *unpolled += bytes;
+        let stamp = self.lanes.entry((from, to)).or_default().stamp(Lane::Bulk);
+        let path = Path { from, to, lane: Lane::Bulk };
+        let parcel = Parcel { stamp, content: Content::Record(record) };
+        let packet = self.outgoing.entry(path).or_default().sender.handle_send(parcel);
+        self.send(path, packet);
+        true
+    }
+
+    /// Takes the next record that has come to a node.
+    pub fn take_record(&mut self, to: NodeId) -> Option<(NodeId, Arc<[u8]>)> {
+        let (from, record) = self.records.get_mut(&to)?.pop_front()?;
+        if let Some(unpolled) = self.unpolled_bytes.get_mut(&(from, to)) {
+            *unpolled -= RECORD_HEAD_BYTES + record.len();
+        }
+        Some((from, record))
     }
 
     /// A node dies now. Its survivors are told one by one, if `detected`; otherwise somebody else tells them.
@@ -351,6 +396,9 @@ impl World {
     fn deliver(&mut self, from: NodeId, to: NodeId, content: Content) {
         let message = match content {
             Content::Message(message) => message,
+            Content::Record(record) => {
+                return self.records.entry(to).or_default().push_back((from, record));
+            }
             Content::Encoded(bytes) => match wire::decode(&bytes) {
                 Ok(message) => message,
                 Err(error) => panic!("{to} cannot read what {from} sent: {error}"),

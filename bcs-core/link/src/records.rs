@@ -1,0 +1,183 @@
+//! Records: how the processes of a node put them into the outgoing ring, and take them out of the incoming
+//! one.
+//!
+//! ```text
+//!  outgoing   sending.tail            appending.head      incoming   taking.tail          receiving.head
+//!                  │ records, whole        │                              │ records, the last │
+//!                  ▼                       ▼                              ▼ perhaps in part   ▼
+//!             ─────█████████████████████████─────                    ─────████████████████▓▓▓▓─────
+//! ```
+//!
+//! A record is a head of eight bytes, which holds its length, its bytes, and padding to a multiple of eight.
+//! It may lie across the end of the ring. Invariant: a position is published after the bytes before it are
+//! written, and a place is written again only after the position behind it has passed.
+
+use super::fault::{FaultKind, LinkFault};
+use super::layout::{ALIGNMENT, RECORD_HEAD_BYTES};
+use super::ring::Ring;
+use super::state::{Held, Shared};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// What a record takes in a ring.
+#[inline]
+fn whole_bytes(length: usize) -> usize {
+    RECORD_HEAD_BYTES + length.next_multiple_of(ALIGNMENT)
+}
+
+/// The right to append records, which one process has at a time. It is held for as short as can be.
+#[derive(Debug)]
+pub struct Appender<'a> {
+    shared: &'a Shared,
+    ring: Ring,
+    head: u64,
+    /// The last seen position up to which the ring is sealed.
+    tail: u64,
+    _held: Held<'a>,
+}
+
+impl<'a> Appender<'a> {
+    #[inline]
+    pub(crate) fn new(shared: &'a Shared, process: u32) -> Option<Self> {
+        let state = shared.state();
+        let held = shared.try_hold(&state.appending.lock, process)?;
+        let (head, tail) = (state.appending.head.load(Relaxed), state.sending.tail.load(Acquire));
+        Some(Self { shared, ring: shared.outgoing(), head, tail, _held: held })
+    }
+
+    /// Appends a record of these parts, one behind the other. False when there is no room for it now: then
+    /// the link is to be driven.
+    ///
+    /// # Errors
+    /// Shared memory is damaged.
+    ///
+    /// # Panics
+    /// The record is longer than [`LinkLayout::record_bytes`](crate::LinkLayout::record_bytes).
+    #[inline]
+    pub fn push(&mut self, parts: &[&[u8]]) -> Result<bool, LinkFault> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let limit = self.shared.layout.record_bytes();
+        assert!(length <= limit, "a record of {length} bytes is longer than {limit}");
+        let wanted = whole_bytes(length);
+        let room =
+            |link: &Self| Ok(link.shared.layout.ring_bytes() - link.shared.distance(link.tail, link.head)?);
+        if room(self)? < wanted {
+            self.tail = self.shared.state().sending.tail.load(Acquire);
+            if room(self)? < wanted {
+                return Ok(false);
+            }
+        }
+        let mut at = self.head;
+        // SAFETY: the lock is held, and what lies between the head and the tail, a ring further, was sealed:
+        // nobody reads it any more. Positions are multiples of 8, or the distance was an error.
+        unsafe {
+            self.ring.write_head(at, length);
+            at += RECORD_HEAD_BYTES as u64;
+            for part in parts {
+                self.ring.write(at, part);
+                at += part.len() as u64;
+            }
+        }
+        self.head += wanted as u64;
+        self.shared.state().appending.head.store(self.head, Release);
+        Ok(true)
+    }
+}
+
+/// The right to take records, which one process has at a time.
+#[derive(Debug)]
+pub struct Taker<'a> {
+    shared: &'a Shared,
+    ring: Ring,
+    tail: u64,
+    /// The last seen position up to which the ring is filled.
+    head: u64,
+    _held: Held<'a>,
+}
+
+impl<'a> Taker<'a> {
+    #[inline]
+    pub(crate) fn new(shared: &'a Shared, process: u32) -> Option<Self> {
+        let state = shared.state();
+        let held = shared.try_hold(&state.taking.lock, process)?;
+        let (tail, head) = (state.taking.tail.load(Relaxed), state.receiving.head.load(Acquire));
+        Some(Self { shared, ring: shared.incoming(), tail, head, _held: held })
+    }
+
+    /// The length of the next record, if all of it is there.
+    #[inline]
+    fn peek(&mut self) -> Result<Option<usize>, LinkFault> {
+        if self.tail == self.head {
+            self.head = self.shared.state().receiving.head.load(Acquire);
+        }
+        loop {
+            let there = self.shared.distance(self.tail, self.head)?;
+            if there == 0 {
+                return Ok(None);
+            }
+            // SAFETY: the lock is held, and what lies before the head was published and is not written again
+            // before it is taken. Positions are multiples of 8, or the distance was an error.
+            let length = unsafe { self.ring.read_head(self.tail) };
+            let length = length.filter(|length| *length <= self.shared.layout.record_bytes());
+            let length = length.ok_or_else(|| self.shared.fail(FaultKind::Memory, self.tail))?;
+            if whole_bytes(length) <= there {
+                return Ok(Some(length));
+            }
+            let head = self.shared.state().receiving.head.load(Acquire);
+            if std::mem::replace(&mut self.head, head) == head {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Hands over the next record, if one is there, and frees its room.
+    ///
+    /// # Errors
+    /// What is in the ring is no record: shared memory is damaged, or the other end does not keep the rules.
+    #[inline]
+    pub fn next<T>(&mut self, handle: impl FnOnce(Record<'_>) -> T) -> Result<Option<T>, LinkFault> {
+        let Some(length) = self.peek()? else { return Ok(None) };
+        let result = handle(Record { ring: &self.ring, at: self.tail + RECORD_HEAD_BYTES as u64, length });
+        self.tail += whole_bytes(length) as u64;
+        self.shared.state().taking.tail.store(self.tail, Release);
+        Ok(Some(result))
+    }
+}
+
+/// A record in the incoming ring, while its taker shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    ring: &'a Ring,
+    at: u64,
+    length: usize,
+}
+
+impl Record<'_> {
+    /// Its length.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Copies what is behind `offset` to a buffer, and answers how much that was: as much as there is and as
+    /// the buffer takes.
+    #[inline]
+    pub fn copy(&self, offset: usize, into: &mut [u8]) -> usize {
+        let bytes = self.length.saturating_sub(offset).min(into.len());
+        // SAFETY: the range lies in the record, which a taker shows: it holds the lock, and nobody writes
+        // what is not taken.
+        unsafe { self.ring.read(self.at + offset.min(self.length) as u64, &mut into[..bytes]) };
+        bytes
+    }
+
+    /// Appends what is behind `offset` to a buffer.
+    pub fn append_to(&self, offset: usize, buffer: &mut Vec<u8>) {
+        let before = buffer.len();
+        buffer.resize(before + self.length.saturating_sub(offset), 0);
+        self.copy(offset, &mut buffer[before..]);
+    }
+}

@@ -1,0 +1,150 @@
+//! A ring of bytes in shared memory, at positions that only grow.
+//!
+//! A position is a number of bytes since the start; where it lies is that number modulo the size of the ring.
+//! So a position names the same place in the sender's ring and in the receiver's, which is of the same size,
+//! and "full" and "empty" are different without a spare byte.
+
+use std::ptr::NonNull;
+
+/// Where a ring lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ring {
+    base: NonNull<u8>,
+    /// A power of two.
+    bytes: usize,
+}
+
+impl Ring {
+    /// The ring of so many bytes, a power of two, at an address.
+    ///
+    /// # Safety
+    /// The range can be read and written as long as the ring is used, and begins at a multiple of 8.
+    pub unsafe fn new(base: NonNull<u8>, bytes: usize) -> Self {
+        debug_assert!(bytes.is_power_of_two());
+        Self { base, bytes }
+    }
+
+    fn offset(&self, position: u64) -> usize {
+        position as usize & (self.bytes - 1)
+    }
+
+    /// The address of a position: that of a byte of the ring.
+    pub fn at(&self, position: u64) -> *mut u8 {
+        // SAFETY: the offset is below the size of the ring.
+        unsafe { self.base.as_ptr().add(self.offset(position)) }
+    }
+
+    /// How many bytes from a position on lie in one piece.
+    pub fn piece_bytes(&self, position: u64) -> usize {
+        self.bytes - self.offset(position)
+    }
+
+    /// Writes bytes from a position on.
+    ///
+    /// # Safety
+    /// Nobody else may access that range now.
+    #[inline]
+    pub unsafe fn write(&self, position: u64, data: &[u8]) {
+        debug_assert!(data.len() <= self.bytes);
+        let first = data.len().min(self.piece_bytes(position));
+        // SAFETY: both pieces lie in the ring, which the data, a borrowed slice, does not overlap.
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.as_ptr(), self.at(position), first);
+            std::ptr::copy_nonoverlapping(data.as_ptr().add(first), self.base.as_ptr(), data.len() - first);
+        }
+    }
+
+    /// Reads the bytes from a position on.
+    ///
+    /// # Safety
+    /// Nobody may write that range now.
+    #[inline]
+    pub unsafe fn read(&self, position: u64, into: &mut [u8]) {
+        debug_assert!(into.len() <= self.bytes);
+        let first = into.len().min(self.piece_bytes(position));
+        let rest = into.len() - first;
+        // SAFETY: both pieces lie in the ring, which the destination, a borrowed slice, does not overlap.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.at(position), into.as_mut_ptr(), first);
+            std::ptr::copy_nonoverlapping(self.base.as_ptr(), into.as_mut_ptr().add(first), rest);
+        }
+    }
+
+    /// Writes the head of a record.
+    ///
+    /// # Safety
+    /// As [`Ring::write`]; the position is a multiple of 8.
+    #[inline]
+    pub unsafe fn write_head(&self, position: u64, length: usize) {
+        // SAFETY: a multiple of 8 in a ring of a multiple of 8 that begins at one: eight bytes follow.
+        unsafe { self.at(position).cast::<u64>().write(head_of(length)) };
+    }
+
+    /// The length of the record whose head stands at a position; none when no head stands there.
+    ///
+    /// # Safety
+    /// As [`Ring::read`]; the position is a multiple of 8.
+    #[inline]
+    pub unsafe fn read_head(&self, position: u64) -> Option<usize> {
+        // SAFETY: as above.
+        let head = unsafe { self.at(position).cast::<u64>().read() };
+        let length = head as u32 as usize;
+        (head == head_of(length)).then_some(length)
+    }
+}
+
+/// What the upper half of a head shows: that the lower one is a length, and no bytes of a record.
+const MARK: u32 = 0x5ec0_1d5a;
+
+/// The head of a record: its length, and the length again, changed.
+#[inline]
+fn head_of(length: usize) -> u64 {
+    let length = length as u32;
+    u64::from(length) | u64::from(length ^ MARK) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring on the heap.
+    fn with_ring<T>(words: usize, work: impl FnOnce(Ring) -> T) -> T {
+        let mut memory = vec![0u64; words];
+        let base = NonNull::new(memory.as_mut_ptr().cast()).unwrap();
+        // SAFETY: the memory outlives the work.
+        work(unsafe { Ring::new(base, words * 8) })
+    }
+
+    #[test]
+    fn what_is_written_across_the_end_is_read_across_the_end() {
+        with_ring(8, |ring| {
+            for (position, bytes) in [(0, 64), (60, 10), (63, 64), (u64::MAX - 3, 12), (8, 0)] {
+                let data: Vec<u8> = (0..bytes).map(|byte| byte + 1).collect();
+                let mut found = vec![0; data.len()];
+                // SAFETY: nobody else has the ring.
+                unsafe {
+                    ring.write(position, &data);
+                    ring.read(position, &mut found);
+                }
+                assert_eq!(found, data);
+            }
+            assert_eq!([0, 56, 64, 65].map(|position| ring.piece_bytes(position)), [64, 8, 64, 63]);
+        });
+    }
+
+    #[test]
+    fn heads_are_told_from_other_bytes() {
+        with_ring(8, |ring| {
+            // SAFETY: nobody else has the ring.
+            unsafe {
+                for length in [0, 1, 8, 65_536] {
+                    ring.write_head(56, length);
+                    assert_eq!(ring.read_head(56), Some(length));
+                }
+                ring.write(56, &[1]);
+                assert_eq!(ring.read_head(56), None);
+                assert_eq!(ring.read_head(0), None);
+            }
+        });
+    }
+}

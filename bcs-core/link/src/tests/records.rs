@@ -1,0 +1,261 @@
+//! What is appended comes out: whole, in order, once; whoever drives, and however the stream is cut.
+
+use super::super::keys::RenewalLimits;
+use super::*;
+use proptest::prelude::*;
+
+/// Bytes that tell one record from another.
+fn content(number: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (number * 131 + at * 7 + at / 251) as u8).collect()
+}
+
+/// Sends records one way while both drive, and compares what comes out.
+fn exchange(nodes: &mut [Node; 2], lengths: &[usize]) {
+    let (mut sent, mut found) = (0, 0);
+    while found < lengths.len() {
+        if sent < lengths.len() {
+            let record = content(sent, lengths[sent]);
+            let (first, second) = record.split_at(record.len() / 3);
+            sent += usize::from(nodes[0].end.append(&[first, second, &[]]).unwrap());
+        }
+        for node in nodes.iter_mut() {
+            node.drive().unwrap();
+        }
+        for record in nodes[1].take() {
+            assert_eq!(record, content(found, lengths[found]), "record {found}");
+            found += 1;
+        }
+    }
+}
+
+#[test]
+fn records_of_every_length_come_out_as_they_went_in() {
+    for (is_sealed, ring_bytes) in [(true, 256 << 10), (false, 256 << 10), (true, 4 << 10), (false, 16 << 10)]
+    {
+        let layout = LinkLayout::new(ring_bytes).unwrap();
+        let most = layout.record_bytes();
+        let mut lengths = vec![0, 1, 7, 8, 9, 4000.min(most), most - 1, most, 0];
+        lengths.extend((0..200).map(|number| number * 37 % most));
+        exchange(&mut pair(is_sealed, layout), &lengths);
+    }
+}
+
+#[test]
+#[should_panic(expected = "is longer than")]
+fn a_record_longer_than_any_is_refused() {
+    let node = &pair(true, LinkLayout::default())[0];
+    let _ = node.end.append(&[&vec![0; LinkLayout::default().record_bytes() + 1]]);
+}
+
+#[test]
+fn many_small_records_share_one_frame() {
+    let mut nodes = pair(true, LinkLayout::default());
+    settle(&mut nodes);
+    let before = nodes[0].end.frames_sent();
+    let mut appender = nodes[0].end.appender().unwrap().unwrap();
+    for number in 0..1000u64 {
+        assert_eq!(appender.push(&[&number.to_le_bytes()]), Ok(true));
+    }
+    assert!(nodes[0].end.append(&[b"while somebody else appends"]) == Ok(false));
+    drop(appender);
+    settle(&mut nodes);
+    assert_eq!(nodes[0].end.frames_sent(), before + 1);
+    let numbers: Vec<u64> =
+        nodes[1].take().iter().map(|record| u64::from_le_bytes(record[..].try_into().unwrap())).collect();
+    assert_eq!(numbers, (0..1000).collect::<Vec<_>>());
+}
+
+#[test]
+fn who_does_not_take_is_not_flooded_and_the_sender_goes_on_when_it_does() {
+    for is_sealed in [true, false] {
+        let layout = LinkLayout::new(16 << 10).unwrap();
+        let mut nodes = pair(is_sealed, layout);
+        let record = [7; 1000];
+        let mut sent = 0;
+        for _ in 0..1000 {
+            sent += usize::from(nodes[0].end.append(&[&record]).unwrap());
+            settle(&mut nodes);
+        }
+        // One ring that is sealed, and one that waits.
+        assert_eq!(sent, 2 * (16 << 10) / 1008);
+        assert!(!nodes[0].end.has_to_send(), "nothing can be sent before there is credit");
+        let mut taken = nodes[1].take().len();
+        settle(&mut nodes);
+        assert!(nodes[0].end.append(&[&record]).unwrap());
+        for _ in 0..2 {
+            settle(&mut nodes);
+            taken += nodes[1].take().len();
+        }
+        assert_eq!(taken, sent + 1);
+    }
+}
+
+#[test]
+fn both_ends_can_be_full_at_once() {
+    let mut nodes = pair(true, LinkLayout::new(4 << 10).unwrap());
+    let record = [7; 500];
+    let mut sent = [0; 2];
+    for _ in 0..100 {
+        for (node, sent) in nodes.iter_mut().zip(&mut sent) {
+            *sent += usize::from(node.end.append(&[&record]).unwrap());
+        }
+        settle(&mut nodes);
+    }
+    let mut found = [0; 2];
+    for _ in 0..10 {
+        for (node, found) in nodes.iter().zip(&mut found) {
+            *found += node.take().len();
+        }
+        settle(&mut nodes);
+    }
+    assert_eq!(found, [sent[1], sent[0]]);
+}
+
+#[test]
+fn keys_are_renewed_by_both_ends_at_the_same_frame() {
+    let mut nodes = pair(true, LinkLayout::default());
+    nodes.iter_mut().for_each(|node| node.end.limit_keys(RenewalLimits { frames: 7, bytes: 70_000 }));
+    exchange(&mut nodes, &(0..400).map(|number| number * 97 % 30_000).collect::<Vec<_>>());
+    assert!(nodes[0].end.frames_sent() > 50);
+}
+
+#[test]
+fn several_ends_of_one_node_go_on_where_another_has_stopped() {
+    let nodes = pair(true, LinkLayout::default());
+    // Small buffers, so that frames are sent and come in part.
+    for node in &nodes {
+        for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
+            let bytes: libc::c_int = 2048;
+            // SAFETY: the option is an int, which is borrowed.
+            let set = unsafe {
+                libc::setsockopt(
+                    std::os::fd::AsRawFd::as_raw_fd(&node.socket),
+                    libc::SOL_SOCKET,
+                    option,
+                    (&raw const bytes).cast(),
+                    size_of_val(&bytes) as libc::socklen_t,
+                )
+            };
+            assert_eq!(set, 0);
+        }
+    }
+    let mut others: Vec<[LinkEnd; 2]> =
+        nodes.iter().map(|node| [node.memory.attach(), node.memory.attach()]).collect();
+    let (mut sent, mut found, mut turn) = (0, 0, 0);
+    while found < 60 {
+        if sent < 60 {
+            sent += usize::from(nodes[0].end.append(&[&content(sent, 60_000)]).unwrap());
+        }
+        for (node, ends) in nodes.iter().zip(&mut others) {
+            turn += 1;
+            let _ = ends[turn / 3 % 2].drive(node.socket.as_fd()).unwrap();
+        }
+        for record in nodes[1].take() {
+            assert_eq!(record, content(found, 60_000));
+            found += 1;
+        }
+    }
+}
+
+#[test]
+fn a_close_comes_behind_all_records_or_at_once_and_ends_what_follows() {
+    for (when, expected) in [(CloseWhen::Sent, 3), (CloseWhen::AtOnce, 0)] {
+        let mut nodes = pair(true, LinkLayout::default());
+        settle(&mut nodes);
+        for _ in 0..3 {
+            assert_eq!(nodes[0].end.append(&[&[5; 60_000]]), Ok(true));
+        }
+        nodes[0].end.close(9, when);
+        nodes[0].end.close(10, CloseWhen::Sent);
+        assert_eq!(nodes[0].end.append(&[b"x"]).unwrap_err().kind, FaultKind::Closed);
+        let mut found = 0;
+        for _ in 0..20 {
+            for node in &mut nodes {
+                node.drive().unwrap();
+            }
+            found += nodes[1].take().len();
+        }
+        assert_eq!((found, nodes[1].end.closed_by_peer()), (expected, Some(9)));
+        assert!(nodes[0].end.is_close_sent() && nodes[0].end.closed_by_peer().is_none());
+        // The connection may end now; that is no fault to the one who was told.
+        let [gone, mut left] = nodes;
+        drop(gone);
+        assert_eq!(left.drive(), Ok(false));
+        assert_eq!(left.end.fault(), None);
+    }
+}
+
+#[test]
+fn a_sign_of_life_is_sent_when_it_is_wanted() {
+    let mut nodes = pair(true, LinkLayout::default());
+    settle(&mut nodes);
+    let before = nodes[1].end.frames_received();
+    settle(&mut nodes);
+    assert_eq!(nodes[1].end.frames_received(), before);
+    nodes[0].end.want_frame();
+    settle(&mut nodes);
+    assert_eq!(nodes[1].end.frames_received(), before + 1);
+}
+
+#[test]
+fn a_link_is_opened_once_and_nothing_is_left_of_its_secrets() {
+    let mut nodes = pair(true, LinkLayout::default());
+    settle(&mut nodes);
+    let holds = |node: &Node, secret: [u8; 32]| {
+        // SAFETY: the memory of the link, at which nobody is at work.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(node.memory.base.as_ptr(), node.memory.layout.bytes()) };
+        bytes.windows(32).any(|window| window == secret)
+    };
+    assert!(holds(&nodes[0], [1; 32]) && holds(&nodes[0], [2; 32]));
+    nodes[0].end.wipe();
+    assert!(!holds(&nodes[0], [1; 32]) && !holds(&nodes[0], [2; 32]));
+    assert_eq!(nodes[0].drive().unwrap_err().kind, FaultKind::Closed);
+    let mut other = nodes[1].memory.attach();
+    assert!(other.open(Side::Dialler, Protection::Plain).is_err());
+}
+
+#[test]
+fn ends_with_rings_of_different_sizes_part() {
+    let (one, other) = UnixStream::pair().unwrap();
+    let mut small = Node::new(Side::Acceptor, true, LinkLayout::new(4 << 10).unwrap(), one);
+    let mut large = Node::new(Side::Dialler, true, LinkLayout::default(), other);
+    small.drive().unwrap();
+    let fault = large.drive().unwrap_err();
+    assert_eq!((fault.kind, fault.value), (FaultKind::RingBytes, 4 << 10));
+    assert!(fault.to_string().contains("rings of one size"), "{fault}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn records_come_out_however_the_stream_is_cut(
+        is_sealed: bool,
+        lengths in prop::collection::vec(0usize..3000, 1..40),
+        cuts in prop::collection::vec(1usize..5000, 1..40),
+        ring in 12u32..17,
+    ) {
+        let layout = LinkLayout::new(1 << ring).unwrap();
+        let lengths: Vec<usize> = lengths.into_iter().map(|length| length.min(layout.record_bytes())).collect();
+        let (mut nodes, mut wires) = apart(is_sealed, layout);
+        let mut cuts = cuts.into_iter().cycle();
+        let (mut sent, mut found, mut streams) = (0, 0, [Vec::new(), Vec::new()]);
+        while found < lengths.len() {
+            if sent < lengths.len() {
+                sent += usize::from(nodes[0].end.append(&[&content(sent, lengths[sent])]).unwrap());
+            }
+            for from in [0, 1] {
+                nodes[from].drive().unwrap();
+                streams[from].extend(hear(&mut wires[from]));
+                let cut = cuts.next().unwrap().min(streams[from].len());
+                wires[1 - from].write_all(&streams[from].drain(..cut).collect::<Vec<_>>()).unwrap();
+            }
+            nodes[1].drive().unwrap();
+            for record in nodes[1].take() {
+                prop_assert_eq!(record, content(found, lengths[found]));
+                found += 1;
+            }
+        }
+        prop_assert_eq!(found, sent);
+    }
+}
