@@ -54,11 +54,11 @@ bcs! {
     ) [comm] {
         if blocking != 0 {
             let modes = (Mode::Blocking, SendMode::Standard);
-            p2p::send(modes, own(data, bytes, MPI_BYTE), destination, tag, comm).map(drop)?
+            p2p::send(modes, own(data, bytes, MPI_BYTE), (destination, tag, comm)).map(drop)?
         } else {
             let request = place(request, "request")?;
             let modes = (Mode::NonBlocking, SendMode::Standard);
-            request.set(p2p::send(modes, own(data, bytes, MPI_BYTE), destination, tag, comm)?)
+            request.set(p2p::send(modes, own(data, bytes, MPI_BYTE), (destination, tag, comm))?)
         }
     }
     bcs_recv(
@@ -67,10 +67,10 @@ bcs! {
     ) [comm] {
         if blocking != 0 {
             let status = Statuses::new(status);
-            p2p::recv(Mode::Blocking, own(data, bytes, MPI_BYTE), source, tag, comm, status).map(drop)?
+            p2p::recv(Mode::Blocking, own(data, bytes, MPI_BYTE), (source, tag, comm), status).map(drop)?
         } else {
             let (request, status) = (place(request, "request")?, Statuses::IGNORED);
-            request.set(p2p::recv(Mode::NonBlocking, own(data, bytes, MPI_BYTE), source, tag, comm, status)?)
+            request.set(p2p::recv(Mode::NonBlocking, own(data, bytes, MPI_BYTE), (source, tag, comm), status)?)
         }
     }
     bcs_probe(source: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int, flag: *mut c_int, status: *mut MPI_Status)

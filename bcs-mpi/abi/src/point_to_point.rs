@@ -13,15 +13,15 @@ macro_rules! sends {
     ($($mode:ident $blocking:ident $immediate:ident $persistent:ident)*) => { calls! { $(
         $blocking(buf, count, datatype, dest, tag, comm) [timed(moved(count, datatype)) on comm] {
             let modes = (Mode::Blocking, SendMode::$mode);
-            p2p::send(modes, own(buf, count, datatype), dest, tag, comm).map(drop)?
+            p2p::send(modes, own(buf, count, datatype), (dest, tag, comm)).map(drop)?
         }
         $immediate(buf, count, datatype, dest, tag, comm, request: OUT)
         [timed(moved(count, datatype)) on comm] {
             let modes = (Mode::NonBlocking, SendMode::$mode);
-            request.set(p2p::send(modes, own(buf, count, datatype), dest, tag, comm)?)
+            request.set(p2p::send(modes, own(buf, count, datatype), (dest, tag, comm))?)
         }
         $persistent(buf, count, datatype, dest, tag, comm, request: OUT) [on comm] {
-            request.set(send_init(SendMode::$mode, own(buf, count, datatype), dest, tag, comm)?)
+            request.set(send_init(SendMode::$mode, own(buf, count, datatype), (dest, tag, comm))?)
         }
     )* } };
 }
@@ -64,7 +64,7 @@ macro_rules! two_forms {
 receives! {
     [MPI_Recv MPI_Irecv]
     (buf, count, datatype, source, tag, comm) [timed(moved(count, datatype)) on comm] |mode, status| {
-        p2p::recv(mode, own(buf, count, datatype), source, tag, comm, status)
+        p2p::recv(mode, own(buf, count, datatype), (source, tag, comm), status)
     };
     [MPI_Mrecv MPI_Imrecv]
     (buf, count, datatype, message: INOUT) [timed(moved(count, datatype))] |mode, status| {
@@ -87,7 +87,7 @@ receives! {
 
 answers! {
     MPI_Recv_init(buf, count, datatype, source, tag, comm) -> request [on comm] =
-        recv_init(own(buf, count, datatype), source, tag, comm);
+        recv_init(own(buf, count, datatype), (source, tag, comm));
     MPI_Cancel(request: INOUT) [timed(0)] = request::cancel(*request);
 }
 

@@ -7,7 +7,7 @@
 use super::vector::Vector;
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::{MOST_ROOM, Names, bytes_together, layout_of};
+use crate::object::datatype::buffer::{Elements, MOST_ROOM, Names, bytes_together, layout_of};
 use crate::object::datatype::cursor::copy;
 use crate::object::datatype::{Layout, is_of_one_kind};
 use crate::process::Process;
@@ -84,7 +84,7 @@ impl Wire {
     /// The bytes, or the room for them, for an operation that keeps the wire.
     #[inline]
     pub fn memory(&self) -> Memory {
-        // SAFETY: the promise of `Block::new`, or they are the wire's own.
+        // SAFETY: the promise of `Elements::new`, or they are the wire's own.
         unsafe { Memory::new(self.data, self.bytes) }
     }
 }
@@ -95,26 +95,21 @@ impl Block {
         Agreed::new(self.bytes, self.tag)
     }
 
-    /// The block that an address, a count and a datatype describe; `action` is what is to be done with it.
-    ///
-    /// # Safety
-    /// The address must be valid for that until the operation, and every later start of it, is over.
+    /// The block that these elements are; `action` is what is to be done with it.
     ///
     /// # Errors
     /// A null buffer for something, a count or a datatype that cannot be.
-    pub unsafe fn new(
+    pub fn new(
         process: &Process,
         names: &Names,
-        buffer: *const c_void,
-        count: i64,
-        datatype: MPI_Datatype,
+        of: Elements<*const c_void>,
         action: &'static str,
     ) -> MpiResult<Self> {
-        let (tag, at) = (process.datatypes.tag_of(count, datatype), buffer.cast_mut().cast::<u8>());
-        if let Some(bytes) = bytes_together::<MOST_ROOM>(names, buffer, count, datatype, action)? {
+        let (tag, at) = (process.datatypes.tag_of(of.count, of.datatype), of.buffer.cast_mut().cast::<u8>());
+        if let Some(bytes) = bytes_together::<MOST_ROOM>(names, of, action)? {
             return Ok(Self { at, layout: None, bytes, tag });
         }
-        let (layout, bytes) = layout_of(&process.datatypes, names, buffer, count, datatype, action)?;
+        let (layout, bytes) = layout_of(&process.datatypes, names, of, action)?;
         Ok(match layout.as_block() {
             Some(offset) => Self { at: at.wrapping_offset(offset), layout: None, bytes, tag },
             None => Self { at, layout: Some(Arc::new(layout)), bytes, tag },
@@ -124,26 +119,19 @@ impl Block {
     /// One that lies a displacement from an address that has been checked: beside MPI_BOTTOM it may be where
     /// MPI_IN_PLACE is.
     ///
-    /// # Safety
-    /// As [`Self::new`].
-    ///
     /// # Errors
     /// As [`Self::new`].
-    pub(super) unsafe fn displaced(
+    pub(super) fn displaced(
         process: &Process,
         names: &Names,
-        at: *const c_void,
-        count: i64,
-        datatype: MPI_Datatype,
+        of: Elements<*const c_void>,
         action: &'static str,
     ) -> MpiResult<Self> {
-        if at != MPI_IN_PLACE.cast_const() {
-            // SAFETY: the caller's promise.
-            return unsafe { Self::new(process, names, at, count, datatype, action) };
+        if of.buffer != MPI_IN_PLACE.cast_const() {
+            return Self::new(process, names, of, action);
         }
-        // SAFETY: as above: what lies one byte on.
-        let block = unsafe { Self::new(process, names, std::ptr::null(), count, datatype, action)? };
-        Ok(Self { at: block.at.wrapping_add(at.addr()), ..block })
+        let block = Self::new(process, names, Elements { buffer: std::ptr::null(), ..of }, action)?;
+        Ok(Self { at: block.at.wrapping_add(of.buffer.addr()), ..block })
     }
 
     /// Its bytes, if they lie together.

@@ -60,9 +60,8 @@ impl<P: Buffer> Elements<P> {
     /// # Errors
     /// As [`Block::new`].
     pub(super) fn block(&self, process: &Process, names: &Names, action: &'static str) -> MpiResult<Block> {
-        let buffer = self.buffer.address();
-        // SAFETY: the promise of `Elements::new`.
-        unsafe { Block::new(process, names, buffer, self.count, self.datatype, action) }
+        let Self { count, datatype, .. } = *self;
+        Block::new(process, names, Elements { buffer: self.buffer.address(), count, datatype }, action)
     }
 }
 
@@ -102,24 +101,22 @@ impl<P: Buffer> Everyone<P> {
     pub(super) fn side(&self, process: &Process, count: usize) -> MpiResult<Side> {
         let (names, buffer) = (&P::NAMES, self.buffer.address());
         check_not_in_place(names[0], buffer)?;
-        if let Places::Equal(elements, datatype) = self.places
+        if let Places::Equal(each, datatype) = self.places
             && count > 0
             && contiguous_bytes(datatype).is_some()
         {
-            // SAFETY: the promise of `new`; the others are as this one.
-            let first = unsafe { Block::new(process, names, buffer, elements, datatype, P::ACTION)? };
+            let first = Block::new(process, names, Elements { buffer, count: each, datatype }, P::ACTION)?;
             let apart = first.bytes;
             return Ok(Side::Alike { first, apart });
         }
         // SAFETY: the promise of `new`.
         let list = unsafe { self.places.read(&process.datatypes, names, count)? };
         let names = self.places.names(names);
-        let block = |(elements, at, datatype)| {
+        let block = |(count, at, datatype)| {
             // With MPI_BOTTOM a type is made of addresses; without a displacement it stays null, and is found
             // so if it is not.
-            let at = buffer.wrapping_byte_offset(at);
-            // SAFETY: as above.
-            unsafe { Block::displaced(process, &names, at, elements, datatype, P::ACTION) }
+            let buffer = buffer.wrapping_byte_offset(at);
+            Block::displaced(process, &names, Elements { buffer, count, datatype }, P::ACTION)
         };
         Ok(Side::Each(list.into_iter().map(block).collect::<MpiResult<_>>()?))
     }

@@ -46,7 +46,7 @@ impl Elements<*mut c_void> {
 }
 
 /// Peer, tag and communicator, as a call has them.
-pub(super) type Peer = (c_int, c_int, MPI_Comm);
+pub type Peer = (c_int, c_int, MPI_Comm);
 
 /// What a receive or a probe matches, and the source's rank in the job.
 pub(super) type Source = (Envelope, Rank);

@@ -4,6 +4,7 @@
 //! The datatype's layout and the communicator's context are kept, so both may be freed while the request
 //! lives.
 
+use super::envelope::Peer;
 use super::receive;
 use super::send::{self, PEER_NAMES, SendMode};
 use crate::constants::*;
@@ -18,7 +19,7 @@ use nic_emu::descriptor::Check;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Posted, Send};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// A send, bound.
 struct PersistentSend {
@@ -57,16 +58,10 @@ impl Starter for PersistentSend {
 ///
 /// # Errors
 /// Wrong arguments.
-pub fn send_init(
-    mode: SendMode,
-    buffer: Elements<*const c_void>,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> MpiResult<MPI_Request> {
+pub fn send_init(mode: SendMode, buffer: Elements<*const c_void>, peer: Peer) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let names = (&NAMES, &PEER_NAMES);
-    let (message, to) = send::check::<true>(&process, buffer, (dest, tag, comm), mode, names)?;
+    let (message, to) = send::check::<true>(&process, buffer, peer, mode, (&NAMES, &PEER_NAMES))?;
+    let (_, _, comm) = peer;
     let starter = Box::new(PersistentSend { mode, message, to, comm });
     Ok(persistent::create(&mut process, starter, comm))
 }
@@ -105,15 +100,10 @@ impl Starter for PersistentReceive {
 ///
 /// # Errors
 /// Wrong arguments.
-pub fn recv_init(
-    buffer: Elements<*mut c_void>,
-    source: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> MpiResult<MPI_Request> {
+pub fn recv_init(buffer: Elements<*mut c_void>, peer: Peer) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let (buffer, told, from) =
-        receive::check::<true>(&process, buffer, (source, tag, comm), (&NAMES, "tag"))?;
+    let (buffer, told, from) = receive::check::<true>(&process, buffer, peer, (&NAMES, "tag"))?;
+    let (_, _, comm) = peer;
     let starter = PersistentReceive { place: buffer.place(told), staged: buffer.staged, from, comm };
     Ok(persistent::create(&mut process, Box::new(starter), comm))
 }

@@ -11,7 +11,7 @@ use crate::object::request::{Finished, State, Status, Statuses};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
 use nic_emu::port::Outcome;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// A receive, its arguments checked: where its message goes; what it tells of its type; what it matches, and
 /// the source's rank in the job, or none for MPI_PROC_NULL.
@@ -93,15 +93,13 @@ pub(super) fn receive(
 pub fn recv(
     mode: Mode,
     buffer: Elements<*mut c_void>,
-    source: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
+    from: Peer,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     match process.datatypes.are_compared() {
-        true => seldom(|| recv_in::<true>(&mut process, mode, buffer, (source, tag, comm), status)),
-        false => recv_in::<false>(&mut process, mode, buffer, (source, tag, comm), status),
+        true => seldom(|| recv_in::<true>(&mut process, mode, buffer, from, status)),
+        false => recv_in::<false>(&mut process, mode, buffer, from, status),
     }
 }
 

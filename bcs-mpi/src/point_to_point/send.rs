@@ -16,7 +16,7 @@ use mds::Primitive;
 use nic_emu::descriptor::Check;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::Send;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// When a send is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,17 +119,11 @@ fn send_scattered(
 /// # Errors
 /// Wrong arguments; no room in the attached buffer.
 #[inline(always)]
-pub fn send(
-    modes: (Mode, SendMode),
-    buffer: Elements<*const c_void>,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> MpiResult<MPI_Request> {
+pub fn send(modes: (Mode, SendMode), buffer: Elements<*const c_void>, to: Peer) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     match process.datatypes.are_compared() {
-        true => seldom(|| send_in::<true>(&mut process, modes, buffer, (dest, tag, comm))),
-        false => send_in::<false>(&mut process, modes, buffer, (dest, tag, comm)),
+        true => seldom(|| send_in::<true>(&mut process, modes, buffer, to)),
+        false => send_in::<false>(&mut process, modes, buffer, to),
     }
 }
 

@@ -170,10 +170,8 @@ pub fn sendrecv_replace(
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let Elements { buffer: address, count, datatype } = buffer;
-    let sent = Elements { buffer: address.cast_const(), count, datatype };
     let call = if mode == Mode::Blocking { Primitive::SendrecvReplace } else { Primitive::IsendrecvReplace };
-    let mut halves = check(&process, (&NAMES, sent), (&NAMES, buffer), peers, comm)?;
+    let mut halves = check(&process, (&NAMES, buffer.as_const()), (&NAMES, buffer), peers, comm)?;
     halves.set_aside();
     halves.run(&mut process, (call, mode), comm, status)
 }

@@ -130,13 +130,11 @@ pub fn check_address(
 #[inline(always)]
 pub fn bytes_together<const MOST: usize>(
     names: &Names,
-    buffer: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    of: Elements<*const c_void>,
     action: &'static str,
 ) -> MpiResult<Option<usize>> {
-    let Some(element) = contiguous_bytes(datatype) else { return Ok(None) };
-    bytes_of::<MOST>(names, buffer, count, element, action).map(Some)
+    let Some(element) = contiguous_bytes(of.datatype) else { return Ok(None) };
+    bytes_of::<MOST>(names, of.buffer, of.count, element, action).map(Some)
 }
 
 /// The bytes of elements of so many, one behind the other: `MOST` at most.
@@ -168,9 +166,7 @@ pub fn bytes_of<const MOST: usize>(
 pub fn layout_of(
     datatypes: &Datatypes,
     names: &Names,
-    buffer: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    Elements { buffer, count, datatype }: Elements<*const c_void>,
     action: &'static str,
 ) -> MpiResult<(Layout, usize)> {
     let of = datatypes.committed(names[2], datatype)?;
@@ -268,7 +264,7 @@ impl Elements<*const c_void> {
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
     pub fn message(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Outgoing> {
-        match bytes_together::<MOST_SENT>(names, self.buffer, self.count, self.datatype, "sent")? {
+        match bytes_together::<MOST_SENT>(names, *self, "sent")? {
             Some(bytes) => Ok(Outgoing { data: self.buffer.cast(), bytes, ..Outgoing::NOTHING }),
             None => self.message_of_layout(datatypes, names),
         }
@@ -276,7 +272,7 @@ impl Elements<*const c_void> {
 
     #[inline(never)]
     fn message_of_layout(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Outgoing> {
-        let (layout, bytes) = layout_of(datatypes, names, self.buffer, self.count, self.datatype, "sent")?;
+        let (layout, bytes) = layout_of(datatypes, names, *self, "sent")?;
         if bytes > MOST_SENT {
             return Err(wrong_count(names[1], self.count));
         }
@@ -290,13 +286,19 @@ impl Elements<*const c_void> {
 }
 
 impl Elements<*mut c_void> {
+    /// The same, to be read.
+    #[inline(always)]
+    pub fn as_const(&self) -> Elements<*const c_void> {
+        Elements { buffer: self.buffer.cast_const(), count: self.count, datatype: self.datatype }
+    }
+
     /// Where a message is to go that they have room for.
     ///
     /// # Errors
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
     pub fn room(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Incoming> {
-        match bytes_together::<MOST_ROOM>(names, self.buffer, self.count, self.datatype, "received")? {
+        match bytes_together::<MOST_ROOM>(names, self.as_const(), "received")? {
             Some(bytes) => Ok(Incoming { data: self.buffer.cast(), bytes, staged: None }),
             None => self.room_of_layout(datatypes, names),
         }
@@ -304,8 +306,7 @@ impl Elements<*mut c_void> {
 
     #[inline(never)]
     fn room_of_layout(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Incoming> {
-        let (layout, bytes) =
-            layout_of(datatypes, names, self.buffer, self.count, self.datatype, "received")?;
+        let (layout, bytes) = layout_of(datatypes, names, self.as_const(), "received")?;
         let buffer = self.buffer.cast::<u8>();
         if let Some(offset) = layout.as_block() {
             return Ok(Incoming { data: buffer.wrapping_offset(offset), bytes, staged: None });

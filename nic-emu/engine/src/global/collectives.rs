@@ -29,7 +29,7 @@ use crate::memory::contexts::{self, Context};
 use crate::memory::descriptor::CollectiveKind;
 use crate::memory::groups;
 use crate::memory::instance::InstanceState;
-use crate::memory::pool::{NONE, Walk};
+use crate::memory::linked::{NONE, Walk};
 use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};

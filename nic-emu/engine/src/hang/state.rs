@@ -1,7 +1,6 @@
 //! What the ranks of a node do, and what its NIC has pending: read from NIC memory, and from several nodes
 //! put together.
 
-use crate::memory::pool::Walk;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
 use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::{Ordering, fence};
@@ -219,15 +218,12 @@ fn waiting(memory: &NicMemory, count: impl Fn(&RankBlock) -> u32) -> u32 {
 }
 
 fn transfers_move(memory: &NicMemory) -> bool {
-    let mut walk = Walk::new(dma_helper::active(memory).ends.next(), TRANSFERS);
-    while let Ok(Some(index)) = walk.next_entry() {
-        let Ok(transfer) = memory.transfer(index) else { return true };
-        if transfer.finished.load(Ordering::Acquire) == MOVING {
-            return true;
-        }
-        walk.follow(transfer.links().next());
-    }
-    false
+    let is_moving = |index| {
+        let moves = memory.transfer(index)?.finished.load(Ordering::Acquire) == MOVING;
+        Ok(moves.then_some(()))
+    };
+    // The list changes meanwhile: what cannot be followed says that there are some.
+    !matches!(dma_helper::active(memory).find(is_moving), Ok(None))
 }
 
 /// One state of a job from those of its nodes, whatever these say: launchers run as the job's user. Its slice

@@ -6,7 +6,7 @@
 //! depart hands slabs and instance back ([`crate::memory::departure`]).
 
 use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES};
-use crate::memory::linked::Links;
+use crate::memory::linked::LinkWord;
 use crate::memory::sync::{AtomicU32, AtomicU64};
 use crate::memory::{Context, LocalRank, RequestId, Word, Word64};
 
@@ -77,8 +77,8 @@ pub struct Instance {
 impl Instance {
     /// Its links in its chain, or to the next free one.
     #[inline]
-    pub fn links(&self) -> Links<'_> {
-        Links(&self.links)
+    pub fn links(&self) -> LinkWord<'_> {
+        LinkWord(&self.links)
     }
 
     /// Whether members of the communicator are on other nodes.

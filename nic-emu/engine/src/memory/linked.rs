@@ -4,15 +4,53 @@
 //! before them. So the ends need no code of their own.
 
 use crate::memory::Corrupt;
-use crate::memory::pool::NONE;
 use crate::memory::sync::{AtomicU64, Ordering};
+
+/// "None" in links, so that zeroed memory is an empty list: an index is stored plus one.
+pub const NONE: u32 = 0;
+
+/// A walk along a list of a pool's entries. A list with more links than the pool has entries goes in a
+/// circle: it is an error, so that no walk is endless.
+pub struct Walk {
+    at: u32,
+    left: usize,
+    limit: usize,
+}
+
+impl Walk {
+    /// A walk from the list's first link.
+    #[inline]
+    pub fn new(first: u32, limit: usize) -> Self {
+        Self { at: first, left: limit, limit }
+    }
+
+    /// The entry that comes next; then [`Self::follow`] its link.
+    #[inline]
+    pub fn next_entry(&mut self) -> Result<Option<u32>, Corrupt> {
+        if self.at == NONE {
+            return Ok(None);
+        }
+        if self.left == 0 {
+            let limit = self.limit as u64;
+            return Err(Corrupt { what: "length of a list", value: limit + 1, limit });
+        }
+        self.left -= 1;
+        Ok(Some(self.at - 1))
+    }
+
+    /// Goes on to the entry of this link.
+    #[inline]
+    pub fn follow(&mut self, link: u32) {
+        self.at = link;
+    }
+}
 
 /// The links of an entry, or the ends of a list: the next (the first) entry in the low half of a word, the
 /// previous (the last) one in the high half, each plus one. Zero is an empty list.
 #[derive(Clone, Copy)]
-pub struct Links<'m>(pub &'m AtomicU64);
+pub struct LinkWord<'m>(pub &'m AtomicU64);
 
-impl Links<'_> {
+impl LinkWord<'_> {
     /// The next entry, or the first one.
     #[inline]
     pub fn next(self) -> u32 {
@@ -35,12 +73,30 @@ impl Links<'_> {
 /// A list: its ends, and where the links of an entry are.
 pub struct List<'m, F> {
     /// The ends.
-    pub ends: Links<'m>,
+    pub ends: LinkWord<'m>,
     /// The links of this entry.
     pub links: F,
+    /// Entries that there are: a list of more goes in a circle.
+    pub limit: usize,
 }
 
-impl<'m, F: Fn(u32) -> Result<Links<'m>, Corrupt>> List<'m, F> {
+impl<'m, F: Fn(u32) -> Result<LinkWord<'m>, Corrupt>> List<'m, F> {
+    /// What the look at the entries finds, from the first one on; none when it finds nothing at any.
+    #[inline]
+    pub fn find<T>(
+        &self,
+        mut look: impl FnMut(u32) -> Result<Option<T>, Corrupt>,
+    ) -> Result<Option<T>, Corrupt> {
+        let mut walk = Walk::new(self.ends.next(), self.limit);
+        while let Some(entry) = walk.next_entry()? {
+            if let Some(found) = look(entry)? {
+                return Ok(Some(found));
+            }
+            walk.follow((self.links)(entry)?.next());
+        }
+        Ok(None)
+    }
+
     /// Puts an entry behind all others.
     #[inline]
     pub fn append(&self, entry: u32) -> Result<(), Corrupt> {
@@ -76,7 +132,7 @@ impl<'m, F: Fn(u32) -> Result<Links<'m>, Corrupt>> List<'m, F> {
     }
 
     #[inline]
-    fn at(&self, link: u32) -> Result<Links<'m>, Corrupt> {
+    fn at(&self, link: u32) -> Result<LinkWord<'m>, Corrupt> {
         if link == NONE { Ok(self.ends) } else { (self.links)(link - 1) }
     }
 }

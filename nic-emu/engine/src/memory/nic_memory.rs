@@ -6,7 +6,7 @@ use crate::memory::contexts::{self, Context};
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
-use crate::memory::linked::{Links, List};
+use crate::memory::linked::{LinkWord, List};
 use crate::memory::queue::ChainLinks;
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Cell;
@@ -300,11 +300,12 @@ impl NicMemory {
         &'m self,
         context: Context,
         sequence: u32,
-    ) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
+    ) -> List<'m, impl Fn(u32) -> Result<LinkWord<'m>, Corrupt>> {
         let hash = context.0.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
         let at = self.layout.instance_chains + hash % INSTANCE_CHAINS * size_of::<AtomicU64>();
         // SAFETY: the region holds `INSTANCE_CHAINS` words, and the number is below that.
-        List { ends: Links(unsafe { self.at(at) }), links: |entry| Ok(self.instance(entry)?.links()) }
+        let ends = LinkWord(unsafe { self.at(at) });
+        List { ends, links: |entry| Ok(self.instance(entry)?.links()), limit: INSTANCES }
     }
 
     /// The members of a collective instance, one per local rank at most.

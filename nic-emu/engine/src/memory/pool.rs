@@ -3,46 +3,8 @@
 //! A pool hands out the most recently freed entry first, as that is the one still in a cache, and touches a
 //! new one only when there is no freed one: so its memory is what was in use at once, not its limit.
 
+use crate::memory::linked::{LinkWord, NONE};
 use crate::memory::{Corrupt, Word};
-
-/// "None" in links, so that zeroed memory is an empty list: an index is stored plus one.
-pub const NONE: u32 = 0;
-
-/// A walk along a list of a pool's entries. A list with more links than the pool has entries goes in a
-/// circle: it is an error, so that no walk is endless.
-pub struct Walk {
-    at: u32,
-    left: usize,
-    limit: usize,
-}
-
-impl Walk {
-    /// A walk from the list's first link.
-    #[inline]
-    pub fn new(first: u32, limit: usize) -> Self {
-        Self { at: first, left: limit, limit }
-    }
-
-    /// The entry that comes next; then [`Self::follow`] its link.
-    #[inline]
-    pub fn next_entry(&mut self) -> Result<Option<u32>, Corrupt> {
-        if self.at == NONE {
-            return Ok(None);
-        }
-        if self.left == 0 {
-            let limit = self.limit as u64;
-            return Err(Corrupt { what: "length of a list", value: limit + 1, limit });
-        }
-        self.left -= 1;
-        Ok(Some(self.at - 1))
-    }
-
-    /// Goes on to the entry of this link.
-    #[inline]
-    pub fn follow(&mut self, link: u32) {
-        self.at = link;
-    }
-}
 
 /// A free list over a pool whose entries hold the link to the next free one themselves.
 #[repr(C)]
@@ -57,20 +19,21 @@ pub struct FreeList {
 }
 
 impl FreeList {
-    /// An entry that nobody uses; none when `limit` or more are in use. `next_of` reads a free entry's link.
+    /// An entry that nobody uses; none when `limit` or more are in use. `links` answers where the links of an
+    /// entry are.
     #[inline]
-    pub fn take<E>(
+    pub fn take<'m>(
         &self,
         limit: usize,
-        next_of: impl FnOnce(u32) -> Result<u32, E>,
-    ) -> Result<Option<u32>, E> {
+        links: impl FnOnce(u32) -> Result<LinkWord<'m>, Corrupt>,
+    ) -> Result<Option<u32>, Corrupt> {
         let used = self.used.get();
         if used as usize >= limit {
             return Ok(None);
         }
         let first = self.first.get();
         let taken = if first != NONE {
-            self.first.set(next_of(first - 1)?);
+            self.first.set(links(first - 1)?.next());
             first - 1
         } else {
             let touched = self.touched.get();
@@ -81,13 +44,12 @@ impl FreeList {
         Ok(Some(taken))
     }
 
-    /// Gives an entry back; `link` stores the link in it.
+    /// Gives back an entry, which has these links.
     #[inline]
-    pub fn give_back<E>(&self, entry: u32, link: impl FnOnce(u32) -> Result<(), E>) -> Result<(), E> {
-        link(self.first.get())?;
+    pub fn give_back(&self, entry: u32, links: LinkWord<'_>) {
+        links.set(self.first.get(), NONE);
         self.first.set(entry + 1);
         self.used.set(self.used.get().wrapping_sub(1));
-        Ok(())
     }
 
     /// Entries in use.
@@ -99,29 +61,29 @@ impl FreeList {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::memory::sync::AtomicU64;
     use proptest::prelude::*;
-    use std::cell::RefCell;
     use std::collections::HashSet;
 
     proptest! {
         #[test]
         fn entries_in_use_are_distinct_and_within_the_limit(steps in proptest::collection::vec(any::<Option<u8>>(), 0..500)) {
             const LIMIT: usize = 40;
-            let links = RefCell::new(vec![0u32; LIMIT]);
+            let links: [AtomicU64; LIMIT] = std::array::from_fn(|_| AtomicU64::new(0));
+            let of = |entry: u32| Ok(LinkWord(&links[entry as usize]));
             let pool = FreeList::default();
             let mut used: Vec<u32> = Vec::new();
             for step in steps {
                 match step {
                     None => {
-                        let taken = pool.take(LIMIT, |i| Ok::<_, ()>(links.borrow()[i as usize])).unwrap();
-                        match taken {
+                        match pool.take(LIMIT, of).unwrap() {
                             Some(entry) => used.push(entry),
                             None => prop_assert_eq!(used.len(), LIMIT),
                         }
                     }
                     Some(at) if !used.is_empty() => {
                         let entry = used.swap_remove(at as usize % used.len());
-                        pool.give_back(entry, |link| { links.borrow_mut()[entry as usize] = link; Ok::<_, ()>(()) }).unwrap();
+                        pool.give_back(entry, of(entry).unwrap());
                     }
                     Some(_) => {}
                 }

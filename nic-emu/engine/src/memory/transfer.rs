@@ -19,7 +19,7 @@
 //!  lines 7-22 slots, in order of use                     each a line: the drainer reads no other
 //! ```
 
-use crate::memory::linked::Links;
+use crate::memory::linked::LinkWord;
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::{Corrupt, LocalRank, RequestId, Word, Word64};
 
@@ -185,8 +185,8 @@ const _: () = {
 impl Transfer {
     /// Its links in the list of those under way, or to the next free one.
     #[inline]
-    pub fn links(&self) -> Links<'_> {
-        Links(&self.links)
+    pub fn links(&self) -> LinkWord<'_> {
+        LinkWord(&self.links)
     }
 
     /// Prepares a transfer that nobody uses, with `granted` bytes to move at first. Processor only. Until

@@ -13,7 +13,7 @@ use crate::memory::contexts::{Context, is_leave};
 use crate::memory::departure::give_back_slabs;
 use crate::memory::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::instance::{Instance, InstanceState};
-use crate::memory::pool::{NONE, Walk};
+use crate::memory::linked::NONE;
 use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory};
@@ -123,21 +123,21 @@ fn find_or_make(
     free_departed(memory)?;
     let header = memory.header();
     let chain = memory.instance_chain(descriptor.context, descriptor.sequence);
-    let mut walk = Walk::new(chain.ends.next(), INSTANCES);
-    while let Some(index) = walk.next_entry()? {
+    let found = chain.find(|index| {
         let instance = memory.instance(index)?;
-        walk.follow(instance.links().next());
-        if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence {
-            return Ok(Some(index));
-        }
+        let is_it =
+            (instance.context.get(), instance.sequence.get()) == (descriptor.context, descriptor.sequence);
+        Ok(is_it.then_some(index))
+    })?;
+    if found.is_some() {
+        return Ok(found);
     }
     let begun = &memory.rank(local_rank)?.begun;
     let share = ((INSTANCES - COMMON_INSTANCES) as u32 / memory.layout().local_ranks).max(1);
     if header.pools.instances.used() as usize >= COMMON_INSTANCES && begun.get() >= share {
         return Ok(None);
     }
-    let free_link = |free| Ok(memory.instance(free)?.links().next());
-    let Some(index) = header.pools.instances.take(INSTANCES, free_link)? else { return Ok(None) };
+    let Some(index) = header.pools.instances.take(INSTANCES, &chain.links)? else { return Ok(None) };
     begun.set(begun.get().wrapping_add(1));
     let instance = memory.instance(index)?;
     instance.state.set(InstanceState::Gathering as u32);
@@ -220,10 +220,8 @@ pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), C
     let begun = &memory.rank(instance.begun_by.get())?.begun;
     begun.set(begun.get().wrapping_sub(1));
     instance.state.set(InstanceState::Free as u32);
-    memory.header().pools.instances.give_back(index, |link| {
-        instance.links().set(link, NONE);
-        Ok(())
-    })
+    memory.header().pools.instances.give_back(index, instance.links());
+    Ok(())
 }
 
 #[cfg(all(test, not(loom)))]
@@ -259,12 +257,12 @@ mod tests {
             ));
         }
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
-            let mut walk = Walk::new(memory.instance_chain(context, sequence).ends.next(), INSTANCES);
             let mut length = 0;
-            while let Some(index) = walk.next_entry().unwrap() {
-                walk.follow(memory.instance(index).unwrap().links().next());
+            let none = memory.instance_chain(context, sequence).find::<()>(|_| {
                 length += 1;
-            }
+                Ok(None)
+            });
+            assert_eq!(none.unwrap(), None);
             assert!(length <= contexts.len(), "{length} collectives in a chain");
         }
     }

@@ -7,8 +7,7 @@
 
 use crate::matching::Message;
 use crate::memory::descriptor::{MessageWords, ReceiveDescriptor};
-use crate::memory::linked::{Links, List};
-use crate::memory::pool::NONE;
+use crate::memory::linked::{LinkWord, List, NONE};
 use crate::memory::request::{Delivery, SlotState};
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
@@ -84,12 +83,12 @@ impl<'m> DmaHelper<'m> {
         completer: &mut Completer<'m>,
     ) -> Result<Option<u32>, Corrupt> {
         let header = self.memory.header();
-        let free_link = |free| Ok(self.memory.transfer(free)?.links().next());
-        let Some(index) = header.pools.transfers.take(TRANSFERS, free_link)? else { return Ok(None) };
+        let list = active(self.memory);
+        let Some(index) = header.pools.transfers.take(TRANSFERS, &list.links)? else { return Ok(None) };
         let transfer = self.memory.transfer(index)?;
         transfer.prepare(pair, Some(window), granted);
         transfer.skip(done);
-        active(self.memory).append(index)?;
+        list.append(index)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
         // Both ends before either may begin: an end can move all bytes by itself, and complete both requests,
         // at any moment.
@@ -168,10 +167,7 @@ impl<'m> DmaHelper<'m> {
                 transfer.left.load(Ordering::Acquire) == 2 && transfer.helped.load(Ordering::Acquire) == 0;
             if state == REPORTED && left {
                 header.slice.transfers.set(header.slice.transfers.get().wrapping_sub(1));
-                header.pools.transfers.give_back(index, |link| {
-                    transfer.links().set(link, NONE);
-                    Ok(())
-                })?;
+                header.pools.transfers.give_back(index, transfer.links());
                 continue;
             }
             if report.is_some() && state == MOVING {
@@ -184,9 +180,9 @@ impl<'m> DmaHelper<'m> {
 }
 
 /// The transfers under way.
-pub fn active<'m>(memory: &'m NicMemory) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
-    let ends = Links(&memory.header().pools.active_transfers);
-    List { ends, links: |index| Ok(memory.transfer(index)?.links()) }
+pub fn active<'m>(memory: &'m NicMemory) -> List<'m, impl Fn(u32) -> Result<LinkWord<'m>, Corrupt>> {
+    let ends = LinkWord(&memory.header().pools.active_transfers);
+    List { ends, links: |index| Ok(memory.transfer(index)?.links()), limit: TRANSFERS }
 }
 
 /// The window into which a rank puts what it sends.

@@ -7,10 +7,9 @@ use super::shared::Shared;
 use crate::channel::{self, Policy, Step};
 use crate::host::cross_memory::CrossMemoryAttach;
 use crate::host::waiting;
-use crate::memory::pool::Walk;
 use crate::memory::status::Activity;
 use crate::memory::transfer::MOVING;
-use crate::memory::{Corrupt, NicMemory, TRANSFERS};
+use crate::memory::{Corrupt, NicMemory};
 use crate::threads::dma_helper::{self, DmaHelper};
 use std::cell::Cell;
 use std::time::Duration;
@@ -122,13 +121,11 @@ fn give_way(shared: &Shared, wait: &Cell<Duration>) -> bool {
 
 /// The transfers under way. The caller holds the token.
 fn list_active(memory: &NicMemory, active: &mut Vec<u32>) -> Result<(), Corrupt> {
-    let mut walk = Walk::new(dma_helper::active(memory).ends.next(), TRANSFERS);
-    while let Some(index) = walk.next_entry()? {
-        let transfer = memory.transfer(index)?;
-        if transfer.finished.load(crate::memory::sync::Ordering::Acquire) == MOVING {
+    let each = |index| {
+        if memory.transfer(index)?.finished.load(crate::memory::sync::Ordering::Acquire) == MOVING {
             active.push(index);
         }
-        walk.follow(transfer.links().next());
-    }
-    Ok(())
+        Ok(None)
+    };
+    dma_helper::active(memory).find::<()>(each).map(drop)
 }

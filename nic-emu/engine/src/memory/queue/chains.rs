@@ -12,12 +12,11 @@
 //! the oldest of the receives found. A message is in one chain of each class that a receive has asked for; a
 //! receive looks in the chain of its class. So both cost the same, however many wait. Processor only.
 
-use super::list::seek;
 use super::match_queues::{CHAIN_BITS, Chains};
 use crate::memory::descriptor::{ANY_TAG, EnvelopeWords};
-use crate::memory::linked::{Links, List};
+use crate::memory::linked::{LinkWord, List};
 use crate::memory::ring::Cell;
-use crate::memory::{CommRank, Corrupt, NicMemory};
+use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory};
 
 const ANY_SOURCE_CLASS: usize = 1;
 const ANY_TAG_CLASS: usize = 2;
@@ -38,7 +37,7 @@ impl Chains {
         memory: &'m NicMemory,
         class: usize,
         envelope: EnvelopeWords,
-    ) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
+    ) -> List<'m, impl Fn(u32) -> Result<LinkWord<'m>, Corrupt>> {
         let (mut source, mut tag) = (envelope.source(), envelope.tag());
         if class & ANY_SOURCE_CLASS != 0 {
             source = CommRank::ANY_SOURCE;
@@ -51,8 +50,9 @@ impl Chains {
         let [envelope, context] = words.map(|(low, high)| u64::from(low) | u64::from(high) << 32);
         let mixed = (envelope ^ context.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let ends = Links(&self.0[class][(mixed >> (64 - CHAIN_BITS)) as usize]);
-        List { ends, links: move |entry| Ok(Links(&memory.chain_links(entry)?.0[class])) }
+        let ends = LinkWord(&self.0[class][(mixed >> (64 - CHAIN_BITS)) as usize]);
+        let links = move |entry| Ok(LinkWord(&memory.chain_links(entry)?.0[class]));
+        List { ends, links, limit: ENTRIES }
     }
 
     /// Appends an entry of this envelope to its chain in a class.
@@ -85,8 +85,9 @@ impl Chains {
         envelope: EnvelopeWords,
         mut takes: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        let chain = self.chain(memory, class, envelope);
-        let follow = |entry: u32, _: &Cell| Ok((chain.links)(entry)?.next());
-        seek(memory, chain.ends.next(), follow, |cell| takes(EnvelopeWords::of_cell(cell)))
+        self.chain(memory, class, envelope).find(|entry| {
+            let cell = memory.entry(entry)?;
+            Ok(takes(EnvelopeWords::of_cell(cell)).then_some((entry, cell)))
+        })
     }
 }

@@ -2,8 +2,7 @@
 
 use super::match_queues::Queue;
 use crate::memory::descriptor::EnvelopeWords;
-use crate::memory::linked::{Links, List};
-use crate::memory::pool::{NONE, Walk};
+use crate::memory::linked::{LinkWord, List, NONE, Walk};
 use crate::memory::ring::{CELL_WORDS, Cell};
 use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory};
 
@@ -18,20 +17,21 @@ impl Queue {
     }
 
     #[inline]
-    fn list<'m>(&'m self, memory: &'m NicMemory) -> List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>> {
-        List { ends: Links(&self.0), links: |entry| Ok(Links(memory.entry(entry)?.atomic(LINKS))) }
+    fn list<'m>(&'m self, memory: &'m NicMemory) -> List<'m, impl Fn(u32) -> Result<LinkWord<'m>, Corrupt>> {
+        let links = |entry| Ok(LinkWord(memory.entry(entry)?.atomic(LINKS)));
+        List { ends: LinkWord(&self.0), links, limit: ENTRIES }
     }
 
     /// The link to the oldest entry.
     #[inline]
     fn first(&self) -> u32 {
-        Links(&self.0).next()
+        LinkWord(&self.0).next()
     }
 
     /// The link to the latest entry.
     #[inline]
     fn last(&self) -> u32 {
-        Links(&self.0).previous()
+        LinkWord(&self.0).previous()
     }
 
     /// Appends a descriptor of a message. False when the pool is full but for what is kept for receives.
@@ -48,12 +48,10 @@ impl Queue {
         words: &[u64; CELL_WORDS],
         limit: usize,
     ) -> Result<bool, Corrupt> {
-        let pool = &memory.control().entries;
-        let Some(entry) = pool.take(limit, |free| Ok(memory.entry(free)?.word(LINKS) as u32))? else {
-            return Ok(false);
-        };
+        let list = self.list(memory);
+        let Some(entry) = memory.control().entries.take(limit, &list.links)? else { return Ok(false) };
         memory.entry(entry)?.write(words);
-        self.list(memory).append(entry)?;
+        list.append(entry)?;
         Ok(true)
     }
 
@@ -64,13 +62,10 @@ impl Queue {
         memory: &NicMemory,
         mut predicate: impl FnMut(&[u64; CELL_WORDS]) -> bool,
     ) -> Result<Option<(u32, [u64; CELL_WORDS])>, Corrupt> {
-        let mut words = [0; CELL_WORDS];
-        let is_it = |cell: &Cell| {
-            words = cell.read();
-            predicate(&words)
-        };
-        let found = seek(memory, self.first(), next, is_it)?;
-        Ok(found.map(|(entry, _)| (entry, words)))
+        self.list(memory).find(|entry| {
+            let words = memory.entry(entry)?.read();
+            Ok(predicate(&words).then_some((entry, words)))
+        })
     }
 
     /// The first one of the `most` oldest entries whose envelope satisfies the predicate: what matching
@@ -115,10 +110,17 @@ impl Queue {
     pub fn walk_back<'m>(
         &self,
         memory: &'m NicMemory,
-        visit: impl FnMut(&'m Cell) -> bool,
+        mut visit: impl FnMut(&'m Cell) -> bool,
     ) -> Result<(), Corrupt> {
-        let previous = |_, cell: &Cell| Ok((cell.word(LINKS) >> 32) as u32);
-        seek(memory, self.last(), previous, visit).map(drop)
+        let mut walk = Walk::new(self.last(), ENTRIES);
+        while let Some(entry) = walk.next_entry()? {
+            let cell = memory.entry(entry)?;
+            if visit(cell) {
+                break;
+            }
+            walk.follow((cell.word(LINKS) >> 32) as u32);
+        }
+        Ok(())
     }
 
     /// Calls for each entry, from the oldest.
@@ -127,19 +129,14 @@ impl Queue {
         memory: &NicMemory,
         mut with: impl FnMut(u32, &Cell) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
-        let mut walk = Walk::new(self.first(), ENTRIES);
-        while let Some(entry) = walk.next_entry()? {
-            let cell = memory.entry(entry)?;
-            with(entry, cell)?;
-            walk.follow(cell.word(LINKS) as u32);
-        }
-        Ok(())
+        let each = |entry| with(entry, memory.entry(entry)?).map(|()| None);
+        self.list(memory).find::<()>(each).map(drop)
     }
 
     /// Takes all entries out: whoever walks along them gives them back to the pool ([`give_back`]).
     pub(crate) fn take_all(&self) -> Walk {
         let walk = Walk::new(self.first(), ENTRIES);
-        Links(&self.0).set(NONE, NONE);
+        LinkWord(&self.0).set(NONE, NONE);
         walk
     }
 
@@ -154,38 +151,6 @@ impl Queue {
 /// Gives an entry that is in no queue back to the pool.
 #[inline]
 pub(crate) fn give_back(memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
-    memory.control().entries.give_back(entry, |link| {
-        memory.entry(entry)?.set_word(LINKS, link as u64);
-        Ok(())
-    })
-}
-
-/// The entry behind another one in its list.
-#[inline]
-fn next(_: u32, cell: &Cell) -> Result<u32, Corrupt> {
-    Ok(cell.word(LINKS) as u32)
-}
-
-/// The first entry that satisfies the predicate, from this link on along those that `follow` answers for an
-/// entry.
-#[inline]
-pub(super) fn seek<'m>(
-    memory: &'m NicMemory,
-    mut at: u32,
-    follow: impl Fn(u32, &'m Cell) -> Result<u32, Corrupt>,
-    mut is_it: impl FnMut(&'m Cell) -> bool,
-) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-    let mut steps = 0;
-    while at != NONE {
-        let cell = memory.entry(at - 1)?;
-        if is_it(cell) {
-            return Ok(Some((at - 1, cell)));
-        }
-        at = follow(at - 1, cell)?;
-        steps += 1;
-        if steps > ENTRIES {
-            return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
-        }
-    }
-    Ok(None)
+    memory.control().entries.give_back(entry, LinkWord(memory.entry(entry)?.atomic(LINKS)));
+    Ok(())
 }

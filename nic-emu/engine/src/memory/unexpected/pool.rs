@@ -15,8 +15,7 @@
 use super::blocks::{self, Bitmap, CHUNK_BYTES, ORDERS, UNIT_BYTES, WORDS};
 use super::chunk::PoolChunk;
 use super::pool_state::PoolState;
-use crate::memory::linked::{Links, List};
-use crate::memory::pool::NONE;
+use crate::memory::linked::{LinkWord, List, NONE};
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::sync::{AtomicU64, Ordering, fence};
 use crate::memory::{Corrupt, LocalRank, NicMemory};
@@ -173,7 +172,7 @@ impl<'m> UnexpectedPool<'m> {
         {
             return CHUNK_BYTES as u64;
         }
-        let order = self.state.with_room.iter().rposition(|ends| Links(ends).next() != NONE);
+        let order = self.state.with_room.iter().rposition(|ends| LinkWord(ends).next() != NONE);
         order.map_or(0, |order| (UNIT_BYTES as u64) << order)
     }
 
@@ -309,7 +308,7 @@ impl<'m> UnexpectedPool<'m> {
         }
         // As if none had ever been used.
         self.state.touched.set(0);
-        self.state.with_room.iter().for_each(|ends| Links(ends).set(NONE, NONE));
+        self.state.with_room.iter().for_each(|ends| LinkWord(ends).set(NONE, NONE));
         for index in 0..touched.min(self.memory.layout().unexpected_chunks) {
             self.memory.unexpected_chunk(self.owner, index)?.room.set(0);
         }
@@ -323,7 +322,7 @@ impl<'m> UnexpectedPool<'m> {
     fn chunk_with_room(&self, order: u32) -> Result<Option<(u32, &'m PoolChunk)>, Corrupt> {
         let first = self.state.with_room[order as usize..]
             .iter()
-            .map(|ends| Links(ends).next())
+            .map(|ends| LinkWord(ends).next())
             .find(|first| *first != NONE);
         if let Some(first) = first {
             return Ok(Some((first - 1, self.memory.unexpected_chunk(self.owner, first - 1)?)));
@@ -354,15 +353,13 @@ impl<'m> UnexpectedPool<'m> {
     }
 
     /// The chunks whose largest free block is of this order, plus one.
-    fn list(&self, room: u32) -> Result<List<'m, impl Fn(u32) -> Result<Links<'m>, Corrupt>>, Corrupt> {
+    fn list(&self, room: u32) -> Result<List<'m, impl Fn(u32) -> Result<LinkWord<'m>, Corrupt>>, Corrupt> {
         let (value, limit) = (room as u64, ORDERS as u64 + 1);
         let ends = self.state.with_room.get(room as usize - 1);
-        let ends = Links(ends.ok_or(Corrupt { what: "room of a pool's chunk", value, limit })?);
+        let ends = LinkWord(ends.ok_or(Corrupt { what: "room of a pool's chunk", value, limit })?);
         let pool = *self;
-        Ok(List {
-            ends,
-            links: move |chunk| Ok(Links(&pool.memory.unexpected_chunk(pool.owner, chunk)?.links)),
-        })
+        let links = move |chunk| Ok(LinkWord(&pool.memory.unexpected_chunk(pool.owner, chunk)?.links));
+        Ok(List { ends, links, limit: pool.memory.layout().unexpected_chunks as usize })
     }
 
     /// What a word says of a block, checked: it lies in a chunk of the pool.
