@@ -4,7 +4,7 @@
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
 use bcs_core::{JobId, LocalRank, NodeId, NodeSet, Placement, Rank, SliceLength};
-use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Source, Ticket};
+use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Road, Source, Ticket};
 use nic_emu::arithmetic::Arithmetic;
 use nic_emu::contexts::Context;
 use nic_emu::descriptor::Check;
@@ -378,6 +378,20 @@ impl Fabric for Broken {
     }
 
     fn declare_dead(&mut self, _: NodeId) -> Result<(), FabricError> {
+        fault()
+    }
+}
+
+impl Road for Broken {
+    fn record_bytes(&self) -> usize {
+        fault()
+    }
+
+    fn send(&mut self, _: NodeId, _: &[&[u8]]) -> Result<(), FabricError> {
+        fault()
+    }
+
+    fn poll(&mut self, _: &mut dyn FnMut(NodeId, &[u8])) -> Result<usize, FabricError> {
         fault()
     }
 }

@@ -9,7 +9,7 @@ use bcs_credentials as credentials;
 use bcs_fabric::Fabric;
 use bcs_quic::{MappedMemory, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, map_memory};
 use nic_emu::channel::OwnProcess;
-use nic_emu::global::layout::EVENTS;
+use nic_emu::global::layout::EVENTS_WITH_RINGS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
 use nic_emu::host::mapping::create_private;
 use nic_emu::memory::Layout;
@@ -31,8 +31,9 @@ fn network(nodes: u32) -> Vec<QuicFabric<MappedMemory>> {
     let ports: Vec<QuicPort> = credentials.into_iter().map(bind).collect();
     let member = |(name, port): (String, &QuicPort)| Member { name, address: port.local_address() };
     let roster: Vec<Member> = names.into_iter().zip(&ports).map(member).collect();
-    let memory = || map_memory(GlobalLayout::new(nodes).memory_bytes()).unwrap();
-    let connect = |port: QuicPort| port.connect(roster.clone(), memory(), EventTable::new(EVENTS)).unwrap();
+    let memory = || map_memory(GlobalLayout::new(nodes).bytes_with_rings()).unwrap();
+    let connect =
+        |port: QuicPort| port.connect(roster.clone(), memory(), EventTable::new(EVENTS_WITH_RINGS)).unwrap();
     ports.into_iter().map(connect).collect()
 }
 
@@ -47,8 +48,9 @@ fn a_node_whose_run_token_is_held_for_long_is_not_taken_for_dead() {
     }
     let mut other = fabrics.pop().unwrap();
     let memory = Arc::new(create_private(Layout::new(1, 2, [0; 2]).unwrap(), 0, 2).unwrap());
-    let mut nic =
-        GlobalNic::new(memory.clone(), Box::new(fabrics.pop().unwrap()), GlobalLayout::new(2), &OwnProcess);
+    let layout = GlobalLayout::new(2);
+    let fabric = Box::new(layout.with_rings(fabrics.pop().unwrap()));
+    let mut nic = GlobalNic::new(memory.clone(), fabric, layout, &OwnProcess);
     assert!(memory.token().try_take(Holder::rank(LocalRank(0))));
     let begun = Instant::now();
     while begun.elapsed() < HELD {

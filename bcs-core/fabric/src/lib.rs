@@ -20,6 +20,7 @@
 pub mod conformance;
 mod driven;
 mod error;
+mod ring_road;
 mod road;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
@@ -30,7 +31,8 @@ pub mod tree;
 pub use bytes::Bytes;
 pub use driven::Driven;
 pub use error::{FabricError, Operation};
-pub use road::{Road, check_record};
+pub use ring_road::{ROAD_EVENTS, RingRoad, road_bytes};
+pub use road::{DrivenRoad, Road, check_record};
 
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};

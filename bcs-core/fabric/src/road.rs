@@ -3,7 +3,7 @@
 //! The three primitives are for what has to be one act of many nodes. A message from one node to another is
 //! none: it has to come once, whole and in its order, and nobody else is to hear of it. A network that has
 //! that natively offers it here; over one that has not, records are put into rings in the receiver's global
-//! memory (Xfer-And-Signal).
+//! memory (Xfer-And-Signal, [`super::RingRoad`]).
 //!
 //! What every road promises, and the suite in `conformance` checks:
 //! - **Ordered and reliable.** What a node sends to another comes out there once, whole, in the order of the
@@ -12,7 +12,7 @@
 //!   [`Road::send`] is busy. It is not busy for ever when the other node polls.
 //! - Records have no order with the operations of [`Fabric`].
 
-use super::{Fabric, FabricError};
+use super::{Driven, Fabric, FabricError};
 use bcs_core::ids::NodeId;
 
 /// A node's end of the roads to all others. Neither call blocks.
@@ -39,6 +39,11 @@ pub trait Road: Fabric {
     /// As [`Fabric::progress`].
     fn poll(&mut self, handle: &mut dyn FnMut(NodeId, &[u8])) -> Result<usize, FabricError>;
 }
+
+/// A fabric over a real network that has a road: what a job on several nodes runs on.
+pub trait DrivenRoad: Driven + Road {}
+
+impl<F: Driven + Road> DrivenRoad for F {}
 
 /// What can be wrong with a record before it is sent.
 ///

@@ -3,7 +3,7 @@
 use super::conformance::{self, Cluster, EVENTS, MEMORY_BYTES, TestBed};
 use super::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use super::tree::OPERATIONS_LIMIT;
-use super::{Comparison, Condition, Fabric, FabricError, Source};
+use super::{Comparison, Condition, Fabric, FabricError, ROAD_EVENTS, RingRoad, Source, road_bytes};
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable};
 use bcs_core::ids::NodeId;
@@ -75,6 +75,63 @@ fn sim_carries_records_on_every_network() {
     let name = "sim_carries_records_on_every_network";
     for network in [NetworkModel::default(), NetworkModel::rough(), NetworkModel::wild()] {
         conformance::run_roads(&SimBed { name, network, fanout: 2 }, 0..8);
+    }
+}
+
+/// A simulated cluster whose road is made of rings.
+struct RingBed(SimBed);
+
+struct RingCluster {
+    cluster: SimCluster,
+    ports: Vec<RingRoad<SimFabric>>,
+}
+
+impl Cluster for RingCluster {
+    type Port = RingRoad<SimFabric>;
+
+    fn port(&mut self, node: NodeId) -> &mut Self::Port {
+        &mut self.ports[node.index()]
+    }
+
+    fn step(&mut self) -> bool {
+        // What waits for room goes when there is some.
+        let alive = |port: &&mut RingRoad<SimFabric>| !port.fabric().dead().contains(port.node());
+        self.ports.iter_mut().filter(alive).for_each(|port| port.progress().unwrap());
+        self.cluster.step().is_some()
+    }
+
+    fn kill(&mut self, node: NodeId) {
+        self.cluster.kill(node);
+    }
+}
+
+impl TestBed for RingBed {
+    type Cluster = RingCluster;
+
+    fn start(&self, nodes: u32, seed: u64) -> Option<RingCluster> {
+        let cluster = SimCluster::new(SimOptions {
+            memory_bytes: MEMORY_BYTES + road_bytes(nodes),
+            events: EVENTS + ROAD_EVENTS,
+            fanout: self.0.fanout,
+            network: self.0.network.clone(),
+            encode: true,
+            ..SimOptions::new(nodes, seed)
+        });
+        let road = |fabric| RingRoad::new(fabric, GlobalAddress(MEMORY_BYTES), EventId(EVENTS));
+        let ports = (0..nodes).map(|node| road(cluster.fabric(NodeId(node)))).collect();
+        Some(RingCluster { cluster, ports })
+    }
+
+    fn command(&self) -> String {
+        self.0.command()
+    }
+}
+
+#[test]
+fn rings_carry_records_on_every_network() {
+    let name = "rings_carry_records_on_every_network";
+    for network in [NetworkModel::default(), NetworkModel::rough(), NetworkModel::wild()] {
+        conformance::run_roads(&RingBed(SimBed { name, network, fanout: 2 }), 0..8);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::memory::abort;
 use crate::memory::status::Phase;
 use crate::memory::{Layout, NicMemory};
 use bcs_core::{JobId, LocalRank, NodeId, Placement, Rank, SliceIndex, SliceLength};
-use bcs_fabric::Driven;
+use bcs_fabric::DrivenRoad;
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -180,7 +180,7 @@ impl NicHost {
     ///
     /// # Panics
     /// When a job on one node is given a network, or one on several nodes none.
-    pub fn start(&mut self, network: Option<Box<dyn Driven>>) -> Result<(), NicError> {
+    pub fn start(&mut self, network: Option<Box<dyn DrivenRoad>>) -> Result<(), NicError> {
         assert_eq!(network.is_some(), self.pipe.is_some(), "a job has a network when it has several nodes");
         let network = network.zip(self.pipe.clone()).map(|(fabric, pipe)| Network { fabric, pipe });
         let core = self.config.nic_core;

@@ -68,10 +68,11 @@ pub struct Cluster {
 impl Cluster {
     fn new(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Self {
         let nodes = shape.nodes();
-        let layout = GlobalLayout::sized(nodes, shape.link_bytes);
+        let layout = GlobalLayout::new(nodes);
         let options = SimOptions {
             memory_bytes: layout.memory_bytes(),
             events: EVENTS,
+            road_bytes: shape.link_bytes as usize,
             network: shape.network.clone(),
             time_limit: Duration::from_secs(1_000_000),
             ..SimOptions::new(nodes, shape.seed)

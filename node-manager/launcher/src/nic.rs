@@ -5,7 +5,7 @@ use crate::binding;
 use crate::job::Job;
 use crate::preflight;
 use bcs_core::{NodeId, Placement, Rank};
-use bcs_fabric::Driven;
+use bcs_fabric::DrivenRoad;
 use mds::trace::Run;
 use mds_trace::{Node, write_emds};
 use nic_emu::hang::{HangDetector, JobState};
@@ -61,7 +61,7 @@ impl JobNic {
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub fn start(&mut self, network: Option<Box<dyn Driven>>) -> Result<(), String> {
+    pub fn start(&mut self, network: Option<Box<dyn DrivenRoad>>) -> Result<(), String> {
         self.host.start(network).map_err(|error| {
             format!("{error}; raise the limit on processes (ulimit -u), or ask for fewer ranks with -n")
         })

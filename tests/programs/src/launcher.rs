@@ -7,12 +7,12 @@
 
 use bcs_core::{EventTable, JobId, NodeId, Placement, Rank, SliceLength};
 use bcs_credentials as credentials;
-use bcs_fabric::Driven;
+use bcs_fabric::DrivenRoad;
 use bcs_quic::{Member, NetworkId, QuicOptions, QuicPort, map_memory};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;
-use nic_emu::global::layout::EVENTS;
+use nic_emu::global::layout::EVENTS_WITH_RINGS;
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
 use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
@@ -200,7 +200,7 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
 }
 
 /// A network between nodes that are all this machine.
-fn networks(nodes: u32) -> Vec<Box<dyn Driven>> {
+fn networks(nodes: u32) -> Vec<Box<dyn DrivenRoad>> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node{node}")).collect();
     let credentials = credentials::mint("test", names.iter().map(String::as_str)).expect("keys for a test");
     let listen = "127.0.0.1".parse().expect("an address");
@@ -213,9 +213,10 @@ fn networks(nodes: u32) -> Vec<Box<dyn Driven>> {
     let roster: Vec<Member> = members.collect();
     let layout = GlobalLayout::new(nodes);
     let connect = |port: QuicPort| {
-        let memory = map_memory(layout.memory_bytes()).expect("address space");
-        Box::new(port.connect(roster.clone(), memory, EventTable::new(EVENTS)).expect("a roster"))
-            as Box<dyn Driven>
+        let memory = map_memory(layout.bytes_with_rings()).expect("address space");
+        let events = EventTable::new(EVENTS_WITH_RINGS);
+        let fabric = port.connect(roster.clone(), memory, events).expect("a roster");
+        Box::new(layout.with_rings(fabric)) as Box<dyn DrivenRoad>
     };
     ports.into_iter().map(connect).collect()
 }

@@ -219,7 +219,7 @@ impl Fabric for SimFabric {
 
 impl Road for SimFabric {
     fn record_bytes(&self) -> usize {
-        world::RECORD_BYTES
+        self.world.borrow().road_bytes / 4
     }
 
     fn send(&mut self, to: NodeId, parts: &[&[u8]]) -> Result<(), FabricError> {
@@ -228,7 +228,7 @@ impl Road for SimFabric {
         self.with(OPERATION, |node| {
             check_nodes(OPERATION, &NodeSet::single(to), node.members(), node.dead())
         })?;
-        let limit = world::ROAD_BYTES;
+        let limit = self.world.borrow().road_bytes;
         match self.world.borrow_mut().send_record(self.node, to, parts.concat().into()) {
             true => Ok(()),
             false => Err(FabricError::Busy { operation: OPERATION, limit, unit: "bytes of records" }),

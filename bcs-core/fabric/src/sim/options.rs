@@ -11,6 +11,9 @@ pub struct SimOptions {
     pub nodes: u32,
     /// The size of each node's global memory in bytes. It takes up only what is written.
     pub memory_bytes: u64,
+    /// Bytes of records that may be under way to one node and not polled there; a record is a quarter of it
+    /// at most.
+    pub road_bytes: usize,
     /// The number of events of each node.
     pub events: u32,
     /// The number of children of a node in the tree.
@@ -31,6 +34,7 @@ impl SimOptions {
         Self {
             nodes,
             memory_bytes: 1 << 20,
+            road_bytes: 256 << 10,
             events: 64,
             fanout: DEFAULT_FANOUT,
             seed,

@@ -19,13 +19,8 @@ use std::sync::Arc;
 /// The bytes that a packet takes on the wire beyond its message.
 const HEADER_BYTES: usize = 64;
 
-/// How many bytes of records may be under way to one node and not polled there, and what each counts beside
-/// its bytes, so that empty ones are bounded, too.
-pub(super) const ROAD_BYTES: usize = 256 << 10;
+/// What a record counts beside its bytes, so that empty ones are bounded, too.
 const RECORD_HEAD_BYTES: usize = 8;
-
-/// The longest record.
-pub(super) const RECORD_BYTES: usize = 64 << 10;
 
 /// A message on its way, with the stamp of its lane.
 #[derive(Clone, Debug)]
@@ -153,6 +148,7 @@ pub(super) struct World {
     lanes: BTreeMap<(NodeId, NodeId), LaneSender>,
     /// Records that have come to a node, and that it has not polled.
     records: BTreeMap<NodeId, Inbox>,
+    pub(super) road_bytes: usize,
     /// Bytes of records from one node to another that have not been polled, heads included.
     unpolled_bytes: BTreeMap<(NodeId, NodeId), usize>,
     outgoing: BTreeMap<Path, Outgoing>,
@@ -183,6 +179,7 @@ impl World {
             network: Network::new(options.network.clone(), options.nodes, options.seed),
             lanes: BTreeMap::new(),
             records: BTreeMap::new(),
+            road_bytes: options.road_bytes,
             unpolled_bytes: BTreeMap::new(),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
@@ -262,7 +259,7 @@ impl World {
     pub fn send_record(&mut self, from: NodeId, to: NodeId, record: Arc<[u8]>) -> bool {
         let bytes = RECORD_HEAD_BYTES + record.len();
         let unpolled = self.unpolled_bytes.entry((from, to)).or_default();
-        if *unpolled + bytes > ROAD_BYTES {
+        if *unpolled + bytes > self.road_bytes {
             return false;
         }
         *unpolled += bytes;

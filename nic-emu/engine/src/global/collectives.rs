@@ -319,7 +319,6 @@ pub fn handle_left(env: &Env<'_, '_>, from: u32, record: &Record) -> Result<(), 
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::layout::GlobalLayout;
     use super::super::link::Links;
     use super::*;
     use crate::channel::OwnProcess;
@@ -344,8 +343,7 @@ mod tests {
     #[test]
     fn a_node_that_is_told_twice_that_all_have_reached_a_collective_names_who_said_so() {
         let memory = second_of_two();
-        let layout = GlobalLayout::new(2);
-        let mut links = Links::new(layout, 1);
+        let mut links = Links::default();
         let mut completer = Completer::new(&memory, Pacing::default());
         let mut env = Env {
             memory: &memory,

@@ -3,7 +3,7 @@
 use super::collectives::{Collectives, handle_left};
 use super::error::GlobalError;
 use super::layout::{ARRIVED, GlobalLayout, RUNG};
-use super::link::{ArrivedRecord, Links};
+use super::link::Links;
 use super::point_to_point::{Env, PointToPointEngine, payload_bytes};
 use super::record::Kind;
 use super::strobe_lead::StrobeLead;
@@ -18,7 +18,7 @@ use crate::threads::microphase::Microphase;
 use crate::threads::strobe_receiver::SliceCounts;
 use crate::threads::strobe_sender::{StrobeSender, counted};
 use bcs_core::{NodeId, SliceIndex};
-use bcs_fabric::Fabric;
+use bcs_fabric::Road;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ pub struct GlobalNic<F: ?Sized> {
     record: LocalRecord,
 }
 
-impl<F: Fabric + ?Sized> GlobalNic<F> {
+impl<F: Road + ?Sized> GlobalNic<F> {
     /// This node's part. The fabric's members are the job's nodes, numbered as the job numbers them, and its
     /// memory and events are as large as `layout` says. The memory of the ranks' processes it reads and
     /// writes by `processes`.
@@ -97,7 +97,7 @@ impl<F: Fabric + ?Sized> GlobalNic<F> {
         let pacing = Pacing::of(&memory);
         Self {
             pacing,
-            links: Links::new(layout, node),
+            links: Links::default(),
             messages: PointToPointEngine::default(),
             collectives: Collectives::new(node),
             tree: StrobeTree::new(layout, node),
@@ -210,7 +210,7 @@ impl<F: Fabric + ?Sized> GlobalNic<F> {
             processes: self.processes,
             completer: &mut completer,
             links: &mut links,
-            payload_bytes: payload_bytes(self.layout.record_bytes()),
+            payload_bytes: payload_bytes(self.fabric.record_bytes() as u64),
             pacing: self.pacing,
             now_ns,
             slice: read_strobe(self.strobe).0,
@@ -302,28 +302,14 @@ impl<F: Fabric + ?Sized> GlobalNic<F> {
     /// The NIC threads of this node. True if something was done.
     fn run(&mut self, env: &mut Env<'_, '_>, strobe: u64) -> Result<bool, GlobalError> {
         let arrived = self.fabric.test_event(ARRIVED)? > 0;
-        let records = env.links.poll(&mut *self.fabric)?;
-        let mut moved = arrived || !records.is_empty();
-        for arrived in records {
-            let ArrivedRecord { from, record, .. } = arrived;
-            // Whatever was done last may have broken a communicator, and failed its collectives.
-            self.collectives.notice_breaches(env)?;
-            match record.kind {
-                Kind::Up => self.collectives.handle_up(env, from, &record)?,
-                Kind::Down => self.collectives.handle_down(env, from, &record)?,
-                Kind::Left => handle_left(env, from, &record)?,
-                Kind::Broken => self.collectives.handle_broken(env, &record)?,
-                Kind::Data => self.messages.take_data(
-                    env,
-                    &*self.fabric,
-                    from,
-                    record.words,
-                    (arrived.at, arrived.bytes),
-                )?,
-                _ => self.messages.handle_record(env, from, record)?,
+        let (mut taken, Self { fabric, messages, collectives, .. }) = (Ok(()), &mut *self);
+        let records = fabric.poll(&mut |from, bytes| {
+            if taken.is_ok() {
+                taken = take_record(messages, collectives, env, from.0, bytes);
             }
-        }
-        env.links.acknowledge(&mut *self.fabric)?;
+        })?;
+        taken?;
+        let mut moved = arrived || records > 0;
         self.collectives.notice_breaches(env)?;
         if strobe != self.strobe {
             self.handle_microstrobe(env, strobe)?;
@@ -466,6 +452,30 @@ impl<F: Fabric + ?Sized> GlobalNic<F> {
         let Ok(ring) = EmdsRing::<LocalRecord>::open(memory.emds_local()) else { return };
         let counts = SliceCounts { descriptors, matched, collective_descriptors: collectives, collectives };
         ring.record(&counted(memory, &counts, self.record));
+    }
+}
+
+/// Sees to a record that has come.
+fn take_record(
+    messages: &mut PointToPointEngine,
+    collectives: &mut Collectives,
+    env: &mut Env<'_, '_>,
+    from: u32,
+    bytes: &[u8],
+) -> Result<(), GlobalError> {
+    let Some((mut record, payload)) = env.links.take(from, bytes)? else { return Ok(()) };
+    if record.kind == Kind::Data {
+        return messages.take_data(env, from, record.words, payload);
+    }
+    record.payload = payload.to_vec();
+    // Whatever was done last may have broken a communicator, and failed its collectives.
+    collectives.notice_breaches(env)?;
+    match record.kind {
+        Kind::Up => collectives.handle_up(env, from, &record),
+        Kind::Down => collectives.handle_down(env, from, &record),
+        Kind::Left => handle_left(env, from, &record),
+        Kind::Broken => collectives.handle_broken(env, &record),
+        _ => messages.handle_record(env, from, record),
     }
 }
 

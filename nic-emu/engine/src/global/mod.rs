@@ -2,7 +2,7 @@
 //! `docs/protocol.md` has the protocol as a whole.
 //!
 //! An engine without I/O: [`GlobalNic::poll`] is called by whoever drives a node (the program launcher, the
-//! simulator) whenever something may have changed, with a [`Fabric`](bcs_fabric::Fabric) to the other nodes
+//! simulator) whenever something may have changed, with a [`Road`](bcs_fabric::Road) to the other nodes
 //! and the time. Ranks post as ever and run their node's local slices, which leave what is for other nodes in
 //! NIC memory; global slices take it from there:
 //!
@@ -29,7 +29,7 @@
 //! |---|---|
 //! | `global_nic` | a node: what is due, and what has come |
 //! | `layout` | what is where in global memory |
-//! | `record`, `link`, `record_buffers` | records between two nodes, with flow control |
+//! | `record`, `link` | records between two nodes |
 //! | `tree` | a node's place in a tree of nodes |
 //! | `strobe_lead` | SS on the lead node: which microphase is next |
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
@@ -55,7 +55,6 @@ mod link;
 mod point_to_point;
 mod rank_memory;
 mod record;
-mod record_buffers;
 mod staged;
 mod strobe_lead;
 mod strobe_tree;

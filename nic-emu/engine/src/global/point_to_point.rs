@@ -50,9 +50,7 @@ use crate::policy::Pacing;
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::{Completer, RankRequest, Status};
 use crate::threads::dma_helper::DmaHelper;
-use bcs_core::{GlobalAddress, LocalRank, Rank};
-use bcs_fabric::Fabric;
-use bytes::BytesMut;
+use bcs_core::{LocalRank, Rank};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Descriptors that one node sends to another in a slice at most.
@@ -238,7 +236,13 @@ impl PointToPointEngine {
                 self.give_back(env, record.rank, record.words[1])?;
                 env.completer.complete_cancelled((local, RequestId(record.words[0] as u32)))?;
             }
-            Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left | Kind::Broken => {
+            Kind::Data
+            | Kind::Up
+            | Kind::Down
+            | Kind::Left
+            | Kind::Broken
+            | Kind::Confirm
+            | Kind::Confirmed => {
                 return Err(strange(from, "kind", record.kind as u64));
             }
         }
@@ -614,18 +618,18 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// Bytes have arrived, which are in this node's global memory: they go where they are wanted.
+    /// Bytes have arrived: they go where they are wanted.
     ///
     /// # Errors
     /// Nobody wants them, or they cannot be written.
     pub fn take_data(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &(impl Fabric + ?Sized),
         from: u32,
         [id, offset, ..]: [u64; 7],
-        (at, bytes): (GlobalAddress, u64),
+        data: &[u8],
     ) -> Result<(), GlobalError> {
+        let bytes = data.len() as u64;
         let Some(transfer) = self.incoming.get_mut(&id) else { return Err(strange(from, "transfer", id)) };
         if offset.checked_add(bytes).is_none_or(|end| end > transfer.granted) {
             return Err(strange(from, "offset of data", offset));
@@ -640,26 +644,15 @@ impl PointToPointEngine {
             let to = UnexpectedPool::of(env.memory, to.0)?.bytes(block, total)?;
             // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before
             // all of it is there.
-            let to =
-                unsafe { std::slice::from_raw_parts_mut(to.as_ptr().add(offset as usize), bytes as usize) };
-            fabric.read(at, to)?;
+            unsafe { data.as_ptr().copy_to_nonoverlapping(to.as_ptr().add(offset as usize), data.len()) };
             return if is_whole { Ok(self.finish_pooled(env, id)?) } else { Ok(()) };
         }
         if is_whole {
             self.incoming.remove(&id);
         }
-        let mut payload = Vec::new();
         if !self.staged.expects(id) {
-            let view = fabric.view(at, bytes)?;
-            let (from, length) = match &view {
-                Some(view) => (view.as_ptr(), view.bytes()),
-                None => {
-                    payload = vec![0; bytes as usize];
-                    fabric.read(at, &mut payload)?;
-                    (payload.as_ptr(), payload.len())
-                }
-            };
-            // SAFETY: the bytes are those of the view or of the payload, and both live on.
+            let (from, length) = (data.as_ptr(), data.len());
+            // SAFETY: the bytes are those of the record.
             let written =
                 unsafe { rank_memory::write(env.processes, env.memory, to.0, address, from, length) };
             if staged::is_done(env.memory, written)? {
@@ -674,9 +667,7 @@ impl PointToPointEngine {
         if offset != before {
             return Err(strange(from, "offset of data", offset));
         }
-        payload.resize(bytes as usize, 0);
-        fabric.read(at, &mut payload)?;
-        self.staged.bring(id, payload);
+        self.staged.bring(id, data.to_vec());
         Ok(())
     }
 }
@@ -693,7 +684,7 @@ fn append_slab(
     slab: SlabId,
     offset: u64,
     bytes: u64,
-    to: &mut BytesMut,
+    to: &mut Vec<u8>,
 ) -> Result<(), Corrupt> {
     let from = memory.slab(index, slab)?;
     let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(bytes));

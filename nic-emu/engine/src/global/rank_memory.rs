@@ -6,7 +6,6 @@
 
 use crate::channel::{ChannelError, Direction, Peer, ProcessMemory};
 use crate::memory::{LocalRank, NicMemory};
-use bytes::BytesMut;
 
 /// Appends bytes of a rank's memory, for which there is room.
 ///
@@ -18,7 +17,7 @@ pub fn append(
     local_rank: LocalRank,
     address: u64,
     bytes: usize,
-    to: &mut BytesMut,
+    to: &mut Vec<u8>,
 ) -> Result<(), ChannelError> {
     let peer = Peer::of(memory, local_rank)?;
     to.reserve(bytes);
@@ -35,7 +34,7 @@ pub fn append(
 ///
 /// # Safety
 /// `bytes` bytes from `from` on must be readable.
-pub unsafe fn append_copy(from: *const u8, bytes: usize, to: &mut BytesMut) {
+pub unsafe fn append_copy(from: *const u8, bytes: usize, to: &mut Vec<u8>) {
     to.reserve(bytes);
     // SAFETY: the caller's promise; there is room for so many bytes behind the length, which have been
     // written then.

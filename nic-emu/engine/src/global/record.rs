@@ -15,8 +15,8 @@ pub const HEADER_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// The rest of the ring is not used: this is the first word of it.
-    Pad = 1,
+    /// Of a link: is what was sent before there?
+    Confirm = 1,
     /// A send descriptor for the Buffer Receiver, or the wish to take one back; `rank` posted it.
     Send = 2,
     /// A message of `rank` was matched and nothing of it has to move: request, slab plus one.
@@ -35,6 +35,15 @@ pub enum Kind {
     Left = 9,
     /// Members of a communicator have called what does not fit: its context; the report is the payload.
     Broken = 10,
+    /// Of a link: what was sent before that *Confirm* is there.
+    Confirmed = 11,
+}
+
+impl Kind {
+    /// Whether links send it each other.
+    pub fn is_of_links(self) -> bool {
+        matches!(self, Kind::Confirm | Kind::Confirmed)
+    }
 }
 
 /// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for
@@ -121,18 +130,18 @@ impl Record {
     /// record.
     pub fn length(first: u64) -> Option<(Kind, usize)> {
         use Kind::*;
-        let kind = [Pad, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken]
+        let kind = [Confirm, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken, Confirmed]
             .into_iter()
             .find(|k| *k as u8 == first as u8)?;
         Some((kind, (first >> 32 & PAYLOAD_LIMIT) as usize))
     }
 
-    /// Reads a header: the record but for its payload, which follows and is not read. None when it is no
+    /// Reads the header of a record with a payload of so many bytes, which is not read. None when it is no
     /// record.
-    pub fn decode(header: &[u8; HEADER_BYTES]) -> Option<Self> {
+    pub fn decode(header: &[u8; HEADER_BYTES], payload_bytes: usize) -> Option<Self> {
         let (words, _) = header.as_chunks::<8>();
         let first = u64::from_le_bytes(words[0]);
-        let (kind, _) = Self::length(first)?;
+        let (kind, _) = Self::length(first).filter(|(_, length)| *length == payload_bytes)?;
         let mut all = [0; 7];
         for (word, bytes) in all.iter_mut().zip(&words[1..]) {
             *word = u64::from_le_bytes(*bytes);
@@ -161,11 +170,6 @@ pub fn in_pieces(record: Record, value: &[u8], most: u64) -> impl Iterator<Item 
     })
 }
 
-/// Bytes of a record with a payload of so many: a multiple of 8.
-pub fn record_bytes(payload_bytes: usize) -> usize {
-    HEADER_BYTES + payload_bytes.next_multiple_of(8)
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -178,7 +182,8 @@ mod tests {
             let header = record.header(payload_bytes);
             let first = u64::from_le_bytes(header[..8].try_into().unwrap());
             prop_assert_eq!(Record::length(first), Some((Kind::Data, payload_bytes)));
-            prop_assert_eq!(Record::decode(&header), Some(record));
+            prop_assert_eq!(Record::decode(&header, payload_bytes), Some(record));
+            prop_assert_eq!(Record::decode(&header, payload_bytes + 1), None);
         }
 
         #[test]
@@ -197,8 +202,9 @@ mod tests {
             let mut header = [0; HEADER_BYTES];
             header[..32].copy_from_slice(&bytes);
             header[32..].copy_from_slice(&more);
-            let known = Record::length(u64::from_le_bytes(header[..8].try_into().unwrap())).map(|(kind, _)| kind);
-            prop_assert_eq!(Record::decode(&header).map(|record| record.kind), known);
+            let known = Record::length(u64::from_le_bytes(header[..8].try_into().unwrap()));
+            let decoded = Record::decode(&header, known.map_or(0, |(_, length)| length));
+            prop_assert_eq!(decoded.map(|record| record.kind), known.map(|(kind, _)| kind));
         }
     }
 }

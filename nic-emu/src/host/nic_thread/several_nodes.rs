@@ -18,7 +18,7 @@ use crate::host::priority::{self, Level};
 use crate::host::waiting;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
-use bcs_fabric::Driven;
+use bcs_fabric::DrivenRoad;
 use rustix::fd::AsFd;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ enum Looked {
 pub(super) struct NodeDriver<'a> {
     shared: &'a Shared,
     memory: &'a NicMemory,
-    nic: GlobalNic<dyn Driven>,
+    nic: GlobalNic<dyn DrivenRoad>,
     mover: Mover<'a>,
     pipe: &'a WakePipe,
     polls: bool,
@@ -62,7 +62,12 @@ pub(super) struct NodeDriver<'a> {
 const TOKEN_HELD: Duration = Duration::from_micros(10);
 
 impl<'a> NodeDriver<'a> {
-    pub(super) fn new(shared: &'a Shared, polls: bool, fabric: Box<dyn Driven>, pipe: &'a WakePipe) -> Self {
+    pub(super) fn new(
+        shared: &'a Shared,
+        polls: bool,
+        fabric: Box<dyn DrivenRoad>,
+        pipe: &'a WakePipe,
+    ) -> Self {
         let memory = &*shared.memory;
         let (_, nodes) = memory.node();
         let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes), &CrossMemoryAttach);

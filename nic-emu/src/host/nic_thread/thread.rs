@@ -7,7 +7,7 @@ use super::shared::Shared;
 use crate::host::waiting;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
-use bcs_fabric::Driven;
+use bcs_fabric::DrivenRoad;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 pub struct Network {
     /// The primitives: its members are the job's nodes, its memory is as [`crate::global::GlobalLayout`]
     /// says.
-    pub fabric: Box<dyn Driven>,
+    pub fabric: Box<dyn DrivenRoad>,
     /// How ranks wake the thread.
     pub pipe: Arc<WakePipe>,
 }

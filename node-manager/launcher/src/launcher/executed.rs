@@ -20,7 +20,7 @@ use bcs_core::{EventTable, NodeId, NodeSet};
 use bcs_credentials::Credential;
 use bcs_fabric::{Driven, Fabric};
 use bcs_quic::{NetworkId, QuicOptions, QuicPort, map_memory};
-use nic_emu::global::layout::EVENTS;
+use nic_emu::global::layout::EVENTS_WITH_RINGS;
 use nic_emu::global::{self, GlobalLayout};
 use nic_emu::hang;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -204,10 +204,10 @@ impl Waiting {
         if roster.len() != nodes as usize {
             return Err(broken("its roster", &format!("{} members for {nodes} nodes", roster.len())));
         }
-        let memory = map_memory(GlobalLayout::new(nodes).memory_bytes())
+        let memory = map_memory(GlobalLayout::new(nodes).bytes_with_rings())
             .map_err(|error| broken("its memory", &error))?;
         let mut fabric = port
-            .connect(roster, memory, EventTable::new(EVENTS))
+            .connect(roster, memory, EventTable::new(EVENTS_WITH_RINGS))
             .map_err(|error| broken("its roster", &error))?;
         if fabric.node() != launch.node {
             let error = format!("{} of the job stands there as {}", launch.node, fabric.node());
