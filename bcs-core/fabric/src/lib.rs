@@ -20,6 +20,7 @@
 pub mod conformance;
 mod driven;
 mod error;
+mod membership;
 mod road;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
@@ -30,6 +31,7 @@ pub mod tree;
 pub use bytes::Bytes;
 pub use driven::Driven;
 pub use error::{FabricError, Operation};
+pub use membership::{BindError, LinkError, Member, MemberNames, NetworkId, RosterError};
 pub use road::{Road, check_record};
 
 use bcs_core::event::EventId;
