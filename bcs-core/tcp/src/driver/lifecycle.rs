@@ -369,6 +369,13 @@ impl<M: GlobalMemory> TcpFabric<M> {
                 wire.spoken.look(wire.owned.end.frames_sent(), now);
                 let (silent_at, speak_at) =
                     (wire.heard.at + options.idle_timeout, wire.spoken.at + options.keep_alive);
+                // Other processes of the node may drive the link, too.
+                if let Some((lock, process)) = wire.owned.end.dead_holder() {
+                    let reason = format!(
+                        "process {process} died while it held the lock {lock:?} of the link; what it did is half done"
+                    );
+                    return self.break_link(node, reason);
+                }
                 if silent_at <= now {
                     let reason = format!("nothing has come from it for {:?}", options.idle_timeout);
                     return self.break_link(node, reason);

@@ -46,7 +46,7 @@ const LOOKED_AT_LINKS: usize = 4;
 /// How often a round that looks at each link asks for everything else: connections that begin.
 const ASKS_EVERY: Duration = Duration::from_micros(500);
 
-/// How many frames a round sends over one link, if as many wait.
+/// How many frames a round sends over one link, if as many wait; and how often it fills its ring.
 const FRAMES_A_ROUND: usize = 4;
 
 /// A node's port to a network over TCP.
@@ -269,8 +269,13 @@ impl<M: GlobalMemory> TcpFabric<M> {
             }
         }
         for node in (0..self.links.len() as u32).map(NodeId) {
-            let wants = |wire: &Wire| looks_at_each || wire.owned.end.has_records();
-            if self.links[node.index()].wire.as_deref().is_some_and(wants) {
+            let Some(wire) = self.links[node.index()].wire.as_deref() else { continue };
+            let is_full = looks_at_each && wire.watches_writes;
+            let is_heard = looks_at_each || wire.owned.end.has_records();
+            if is_full {
+                self.mark(node);
+            }
+            if is_heard {
                 moved |= self.hear(node, records);
             }
         }
@@ -414,37 +419,28 @@ impl<M: GlobalMemory> TcpFabric<M> {
         moved
     }
 
-    /// Puts what waits for a link into its ring, and sends of that what the socket takes.
+    /// Puts what waits for a link into its ring, and sends of that what the socket takes. True when something
+    /// has moved; then there may be more for the next round.
     pub(super) fn speak(&mut self, node: NodeId) -> bool {
         let link = &mut self.links[node.index()];
         let Some(mut wire) = link.wire.take() else { return false };
-        let mut moved = false;
-        let result = loop {
-            if link.is_up()
-                && let Err(fault) =
-                    fill(self.node, link, &wire, &mut self.backlog, &mut self.room, self.is_leaving)
-            {
-                break Err(fault);
-            }
-            let mut frames = 0;
-            let sent = loop {
-                match wire.owned.end.drive_sending(wire.stream.as_fd()) {
-                    Ok(true) if frames < FRAMES_A_ROUND && wire.owned.end.has_to_send() => frames += 1,
-                    sent => break sent,
+        let (mut moved, mut fault) = (false, None);
+        for _ in 0..FRAMES_A_ROUND {
+            if link.is_up() {
+                match fill(self.node, link, &wire, &mut self.backlog, &mut self.room, self.is_leaving) {
+                    Ok(filled) => moved |= filled,
+                    Err(fault_of_peer) => fault = Some(fault_of_peer),
                 }
-            };
-            match sent {
-                Ok(sent) => moved |= sent || frames > 0,
-                Err(fault) => break Err(fault.into()),
             }
-            // What had no room in the ring may have some now.
-            if frames == 0 || link.is_clear() || !link.is_urgent {
-                break Ok(());
+            // A link that has ended shows it again when it is heard, and what came before is heard first.
+            match wire.owned.end.drive_sending(wire.stream.as_fd()) {
+                Ok(true) => moved = true,
+                Ok(false) | Err(_) => break,
             }
-        };
+        }
         if self.is_leaving && link.is_up() && link.is_clear() {
             wire.owned.end.close(CloseCode::Orderly as u8, CloseWhen::Sent);
-            let _ = wire.owned.end.drive_sending(wire.stream.as_fd());
+            moved |= wire.owned.end.drive_sending(wire.stream.as_fd()).unwrap_or(false);
         }
         let wants_write = wire.owned.end.has_to_send();
         if wants_write != wire.watches_writes
@@ -452,18 +448,21 @@ impl<M: GlobalMemory> TcpFabric<M> {
         {
             wire.watches_writes = wants_write;
         }
+        let has_more = moved && (wants_write || (link.is_urgent && !link.is_clear()));
         link.wire = Some(wire);
-        match result {
-            Ok(()) => {}
-            // What the other end has said before is heard first; then the fault shows again.
-            Err(PeerFault::Link(_)) => {}
-            Err(fault) => self.reject(node, &fault),
+        if has_more {
+            self.mark(node);
+        }
+        match fault {
+            None | Some(PeerFault::Link(_)) => {}
+            Some(fault) => self.reject(node, &fault),
         }
         moved
     }
 }
 
-/// Puts messages that wait into the ring of a link, as far as there is room.
+/// Puts messages that wait into the ring of a link, as far as there is room. True when another process
+/// appends just now, and it is to be tried again.
 fn fill(
     node: NodeId,
     link: &mut Link,
@@ -471,15 +470,15 @@ fn fill(
     backlog: &mut Backlog,
     room: &mut AlignedVec,
     is_leaving: bool,
-) -> Result<(), PeerFault> {
+) -> Result<bool, PeerFault> {
     if let Some(answers) = link.queue.untaken_answers() {
         return Err(PeerFault::Deaf { answers });
     }
     if link.is_clear() || !(link.is_urgent || is_leaving || link.parcels.iter().any(Option::is_some)) {
-        return Ok(());
+        return Ok(false);
     }
     let (end, layout) = (&wire.owned.end, wire.owned.end.layout());
-    let Some(mut ring) = end.appender()? else { return Ok(()) };
+    let Some(mut ring) = end.appender()? else { return Ok(true) };
     for lane in [Lane::Control, Lane::Bulk] {
         loop {
             let parcel = &mut link.parcels[lane as usize];
@@ -491,17 +490,17 @@ fn fill(
             // Bulk leaves room for small messages, which are not to wait behind it.
             let queued = end.queued_bytes() as usize + waiting.next_bytes(layout.record_bytes());
             if lane == Lane::Bulk && queued > bulk_limit(layout.ring_bytes()) && end.queued_bytes() > 0 {
-                return Ok(());
+                return Ok(false);
             }
             if !waiting.append(&mut ring, layout.record_bytes())? {
-                return Ok(());
+                return Ok(false);
             }
             *room = parcel.take().map(Parcel::into_room).unwrap_or_default();
         }
     }
     link.is_urgent = false;
     link.due = None;
-    Ok(())
+    Ok(false)
 }
 
 /// How much of a ring bulk may fill.
