@@ -20,6 +20,7 @@
 pub mod conformance;
 mod driven;
 mod error;
+mod membership;
 mod ring_road;
 mod road;
 #[cfg(any(test, feature = "sim"))]
@@ -31,6 +32,7 @@ pub mod tree;
 pub use bytes::Bytes;
 pub use driven::Driven;
 pub use error::{FabricError, Operation};
+pub use membership::{BindError, LinkError, Member, MemberNames, NetworkId, RosterError};
 pub use ring_road::{ROAD_EVENTS, RingRoad, road_bytes};
 pub use road::{DrivenRoad, Road, check_record};
 

@@ -299,6 +299,13 @@ impl LinkEnd {
         (self.outgoing, self.incoming) = (None, None);
     }
 
+    /// Makes the link free again, to be opened over another connection. It is for its owner, while no other
+    /// process has it.
+    pub fn reset(&mut self) {
+        self.shared.free();
+        (self.outgoing, self.incoming) = (None, None);
+    }
+
     /// Other limits, so that a test need not send 16 million frames.
     #[cfg(test)]
     pub(crate) fn limit_keys(&mut self, limits: RenewalLimits) {

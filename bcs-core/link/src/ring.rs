@@ -60,13 +60,22 @@ impl Ring {
     /// Nobody may write that range now.
     #[inline]
     pub unsafe fn read(&self, position: u64, into: &mut [u8]) {
-        debug_assert!(into.len() <= self.bytes);
-        let first = into.len().min(self.piece_bytes(position));
-        let rest = into.len() - first;
-        // SAFETY: both pieces lie in the ring, which the destination, a borrowed slice, does not overlap.
+        // SAFETY: as the caller vouches; the destination is borrowed.
+        unsafe { self.read_to(position, into.as_mut_ptr(), into.len()) };
+    }
+
+    /// Reads so many bytes from a position on.
+    ///
+    /// # Safety
+    /// Nobody may write that range now; `into` can be written, and does not overlap the ring.
+    #[inline]
+    pub unsafe fn read_to(&self, position: u64, into: *mut u8, bytes: usize) {
+        debug_assert!(bytes <= self.bytes);
+        let first = bytes.min(self.piece_bytes(position));
+        // SAFETY: both pieces lie in the ring, and the caller vouches for the destination.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.at(position), into.as_mut_ptr(), first);
-            std::ptr::copy_nonoverlapping(self.base.as_ptr(), into.as_mut_ptr().add(first), rest);
+            std::ptr::copy_nonoverlapping(self.at(position), into, first);
+            std::ptr::copy_nonoverlapping(self.base.as_ptr(), into.add(first), bytes - first);
         }
     }
 

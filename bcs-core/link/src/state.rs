@@ -156,6 +156,16 @@ impl Shared {
         unsafe { self.base.cast().as_ref() }
     }
 
+    /// Makes the state that of a free link. Who still uses the link finds damaged memory.
+    pub fn free(&self) {
+        // SAFETY: the state is of words that are atomics, and takes whole words.
+        let words = unsafe {
+            let count = size_of::<LinkState>() / size_of::<AtomicU64>();
+            std::slice::from_raw_parts(self.base.cast::<AtomicU64>().as_ptr(), count)
+        };
+        words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
     fn at(&self, offset: usize) -> NonNull<u8> {
         // SAFETY: the offsets of a layout lie in its range.
         unsafe { self.base.add(offset) }

@@ -6,10 +6,10 @@
 //! counts. Invariant: nothing is handed on before the peer has proved who it is.
 
 use super::frame::{FrameBatch, FrameReader, Taken};
-use super::link::{Backlog, Link};
+use super::link::Link;
 use bcs_core::ids::NodeId;
 use bcs_core::wire::{WireError, WireMessage};
-use bcs_fabric::tree::{Lane, LaneReceiver, Message, ProtocolError};
+use bcs_fabric::tree::{Backlog, Lane, LaneReceiver, Message, ProtocolError};
 use bytes::Bytes;
 use quinn_proto::{Dir, FinishError, ReadError, ReadableError, StreamId, VarInt, WriteError};
 use rkyv::{Archive, Deserialize, Serialize};

@@ -37,29 +37,33 @@ mod tests;
 mod tls;
 mod transport;
 
+pub use bcs_fabric::{BindError, LinkError, Member, NetworkId, RosterError};
 pub use driver::QuicFabric;
 pub use link::LinkStatistics;
 pub use mapped_memory::{MapError, MappedMemory, Mapping, map_memory};
-pub use options::{BindError, LinkError, Member, NetworkId, QuicOptions, RosterError};
+pub use options::QuicOptions;
 pub use socket::SocketStatistics;
 
 use bcs_core::PortRange;
 use bcs_core::event::{EventId, EventTable};
 use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView};
 use bcs_core::ids::NodeId;
-use bcs_core::node_set::{MAX_NODES, NodeSet};
+use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::TreeNode;
-use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Operation, Source, Ticket};
+use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, MemberNames};
+use bcs_fabric::{Operation, Source, Ticket};
 use connection::CloseCode;
 use link::LinkState;
 use socket::Socket;
-use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use transport::Transports;
+
+/// What errors call the ports.
+const PROTOCOL: &str = "UDP";
 
 /// A bound socket, before the other nodes are known: its address goes into the roster.
 #[derive(Debug)]
@@ -78,8 +82,10 @@ pub struct QuicPort {
 /// The address cannot be listened on, or no port of the range is free.
 pub fn bind_socket(address: IpAddr, ports: PortRange) -> Result<UdpSocket, BindError> {
     socket::bind(address, ports).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse if ports != PortRange::ANY => BindError::Taken { address, ports },
-        _ => BindError::Socket { address, ports, error },
+        io::ErrorKind::AddrInUse if ports != PortRange::ANY => {
+            BindError::Taken { protocol: PROTOCOL, address, ports }
+        }
+        _ => BindError::Socket { protocol: PROTOCOL, address, ports, error },
     })
 }
 
@@ -103,7 +109,7 @@ impl QuicPort {
         let transports = Transports::new(&options)?;
         let configs = tls::configure(&options.credential, options.network)?;
         let QuicOptions { listen: address, ports, .. } = options;
-        let failed = |error| BindError::Socket { address, ports, error };
+        let failed = |error| BindError::Socket { protocol: PROTOCOL, address, ports, error };
         let socket = Socket::new(socket).map_err(failed)?;
         let address = socket.local_address().map_err(failed)?;
         Ok(Self { options, socket, address, transports, configs })
@@ -126,22 +132,10 @@ impl QuicPort {
         memory: M,
         events: EventTable,
     ) -> Result<QuicFabric<M>, RosterError> {
-        let members = roster.len();
-        if members > MAX_NODES as usize {
-            return Err(RosterError::TooLong { members, limit: MAX_NODES });
-        }
-        let mut names: HashMap<String, NodeId> = HashMap::new();
-        for (member, node) in roster.iter().zip((0..).map(NodeId)) {
-            if let Some(first) = names.insert(member.name.to_ascii_lowercase(), node) {
-                return Err(RosterError::Duplicate { name: member.name.clone(), first, second: node });
-            }
-        }
-        let name = self.options.credential.name();
-        let Some(node) = names.get(&name.to_ascii_lowercase()).copied() else {
-            return Err(RosterError::Missing { name, members });
-        };
+        let (names, node) = MemberNames::new(&roster, &self.options.credential.name())?;
+        let members = Arc::new(NodeSet::all(roster.len() as u32));
         let fanout = self.options.fanout;
-        let tree = TreeNode::new(node, Arc::new(NodeSet::all(members as u32)), fanout, memory, events);
+        let tree = TreeNode::new(node, members, fanout, memory, events);
         Ok(QuicFabric::new(self.options, tree, self.socket, self.configs, self.transports, roster, names))
     }
 }

@@ -16,18 +16,11 @@
 use super::frame::FrameBatch;
 use bcs_core::ids::NodeId;
 use bcs_core::wire::WireError;
-use bcs_fabric::tree::{Lane, LaneSender, Message, OPERATIONS_LIMIT};
-use std::collections::VecDeque;
+use bcs_fabric::tree::{Backlog, Lane, LinkQueue, Message};
 use std::time::Instant;
 
 /// How many bytes of frames are put together for one write, at least if there are as many.
 const BATCH_BYTES: usize = 64 * 1024;
-
-/// How many answers may wait for the other end, for each member of the network; more, and it asks without end
-/// and hears nothing. It hands us the operations of all members, of each at most [`OPERATIONS_LIMIT`] at a
-/// time, and asks about one again (a new wave) when it has our answer, or when a node has died: so this
-/// allows for seven deaths while it stands still.
-const ANSWERS_LIMIT: usize = 8 * OPERATIONS_LIMIT;
 
 /// Where a link stands. Connections are named by their handles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,27 +48,6 @@ pub struct LinkStatistics {
     pub received: u64,
 }
 
-/// Payload bytes that wait in links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Of this node's own operations.
-    pub own: usize,
-    /// Of others', on their way down a tree.
-    pub relayed: usize,
-}
-
-impl Backlog {
-    fn account(&mut self, node: NodeId, message: &Message) -> (&mut usize, usize) {
-        match message {
-            Message::Prepare { operation, payload, .. } | Message::Fragment { operation, payload } => {
-                let side = if operation.initiator == node { &mut self.own } else { &mut self.relayed };
-                (side, payload.len())
-            }
-            _ => (&mut self.own, 0),
-        }
-    }
-}
-
 /// A link.
 #[derive(Debug)]
 pub struct Link {
@@ -85,12 +57,7 @@ pub struct Link {
     pub is_urgent: bool,
     /// Until when what waits may wait at most, if it is not urgent.
     pub due: Option<Instant>,
-    lanes: LaneSender,
-    /// By lane.
-    queues: [VecDeque<(u64, Message)>; 2],
-    /// How many of those that wait answer something.
-    answers: usize,
-    answers_limit: usize,
+    queue: LinkQueue,
 }
 
 impl Link {
@@ -101,10 +68,7 @@ impl Link {
             statistics: LinkStatistics::default(),
             is_urgent: false,
             due: None,
-            lanes: LaneSender::default(),
-            queues: Default::default(),
-            answers: 0,
-            answers_limit: ANSWERS_LIMIT.saturating_mul(members),
+            queue: LinkQueue::new(members),
         }
     }
 
@@ -128,12 +92,8 @@ impl Link {
     }
 
     fn queue(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
-        let (side, bytes) = backlog.account(node, &message);
-        *side += bytes;
         self.statistics.sent += 1;
-        self.answers += usize::from(is_answer(&message));
-        let stamp = self.lanes.stamp(lane);
-        self.queues[lane as usize].push_back((stamp, message));
+        self.queue.push(node, lane, message, backlog);
     }
 
     /// The next frames of a lane, put together; nothing when there are none.
@@ -148,11 +108,8 @@ impl Link {
         frames: &mut FrameBatch,
     ) -> Result<(), WireError> {
         while frames.bytes() < BATCH_BYTES
-            && let Some((stamp, message)) = self.queues[lane as usize].pop_front()
+            && let Some((stamp, message)) = self.queue.pop(node, lane, backlog)
         {
-            let (side, bytes) = backlog.account(node, &message);
-            *side -= bytes;
-            self.answers -= usize::from(is_answer(&message));
             frames.push(stamp, message)?;
         }
         Ok(())
@@ -160,30 +117,17 @@ impl Link {
 
     /// Whether nothing waits.
     pub fn is_clear(&self) -> bool {
-        self.queues.iter().all(VecDeque::is_empty)
+        self.queue.is_clear()
     }
 
     /// How many answers wait that the other end asked for and does not take; none as long as they are no more
     /// than a node may ask for that keeps the protocol.
     pub fn untaken_answers(&self) -> Option<usize> {
-        Some(self.answers).filter(|answers| *answers > self.answers_limit)
+        self.queue.untaken_answers()
     }
 
     /// Forgets what waits. True when a node that has left would have needed some of it.
     pub fn discard(&mut self, node: NodeId, backlog: &mut Backlog) -> bool {
-        let mut needed = false;
-        for (_, message) in self.queues.iter_mut().flat_map(|queue| queue.drain(..)) {
-            let (side, bytes) = backlog.account(node, &message);
-            *side -= bytes;
-            needed |= !is_answer(&message);
-        }
-        self.answers = 0;
-        needed
+        self.queue.discard(node, backlog)
     }
-}
-
-/// Whether a message answers something. One that does not shows that a node which has left in order is still
-/// needed; whoever waits for an answer either was the node itself, or has the node in its operation.
-pub fn is_answer(message: &Message) -> bool {
-    matches!(message, Message::Acknowledge { .. } | Message::Testify { .. })
 }

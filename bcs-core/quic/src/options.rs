@@ -1,31 +1,10 @@
 //! What a node says when it joins a network: who it is, whom it knows, and its patience.
 
 use bcs_core::PortRange;
-use bcs_core::ids::NodeId;
 use bcs_credentials::Credential;
-use std::fmt;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use bcs_fabric::NetworkId;
+use std::net::IpAddr;
 use std::time::Duration;
-
-/// Names a network: members of different networks never talk to each other, whatever they can prove.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NetworkId(pub u128);
-
-impl fmt::Display for NetworkId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-/// A node of a network, as all nodes of it know it. Its number is its place in the roster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
-pub struct Member {
-    /// Its name: the one that its certificate is for.
-    pub name: String,
-    /// Where it listens.
-    pub address: SocketAddr,
-}
 
 /// How a node binds to its network.
 #[derive(Clone, Debug)]
@@ -81,94 +60,4 @@ impl QuicOptions {
             spin: Duration::ZERO,
         }
     }
-}
-
-/// Why a node cannot bind to its network.
-#[derive(Debug, thiserror::Error)]
-pub enum BindError {
-    /// The socket.
-    #[error("cannot listen on UDP {address}, port {ports}: {error}")]
-    Socket {
-        /// The address.
-        address: IpAddr,
-        /// The ports that were tried.
-        ports: PortRange,
-        /// Why.
-        error: io::Error,
-    },
-    /// All ports of the range are in use.
-    #[error(
-        "all UDP ports {ports} of {address} are taken; allow more, with a wider [network] ports in the configuration of all hosts"
-    )]
-    Taken {
-        /// The address.
-        address: IpAddr,
-        /// The ports.
-        ports: PortRange,
-    },
-    /// The credential.
-    #[error("the credential of '{name}' cannot be used: {reason}; issue a new one")]
-    Credential {
-        /// Its name.
-        name: String,
-        /// Why.
-        reason: String,
-    },
-    /// An option that cannot be.
-    #[error("the option {option} = {value} cannot be: {why}")]
-    Option {
-        /// The option.
-        option: &'static str,
-        /// Its value.
-        value: String,
-        /// What it must be.
-        why: &'static str,
-    },
-}
-
-/// Why a roster cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RosterError {
-    /// Two nodes with one name.
-    #[error("the roster lists '{name}' as {first} and as {second}; names are unique")]
-    Duplicate {
-        /// The name.
-        name: String,
-        /// One node.
-        first: NodeId,
-        /// The other.
-        second: NodeId,
-    },
-    /// This node is not on it.
-    #[error("the roster of {members} nodes does not list '{name}', for whom this node's credential is")]
-    Missing {
-        /// This node's name.
-        name: String,
-        /// The number of members.
-        members: usize,
-    },
-    /// More than a node set can hold.
-    #[error("the roster lists {members} nodes; at most {limit} are possible")]
-    TooLong {
-        /// The number of members.
-        members: usize,
-        /// The limit.
-        limit: u32,
-    },
-}
-
-/// Why not all links went down in order, in time.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LinkError {
-    /// What was sent was not acknowledged by all.
-    #[error("{nodes} had not acknowledged all that was sent within {within:?}; the links were closed")]
-    NotAcknowledged {
-        /// The nodes.
-        nodes: bcs_core::NodeSet,
-        /// How long was waited.
-        within: Duration,
-    },
-    /// The fabric itself failed.
-    #[error(transparent)]
-    Fabric(#[from] bcs_fabric::FabricError),
 }

@@ -4,10 +4,10 @@
 //! the name and looks it up in its roster. The network's id is the application protocol (ALPN), so ends of
 //! different networks part in the handshake.
 
-use super::options::{BindError, NetworkId};
 use bcs_credentials as credentials;
 use bcs_credentials::Credential;
 use bcs_credentials::tls;
+use bcs_fabric::{BindError, NetworkId};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{ClientConfig, ServerConfig, TransportConfig};
 use rustls::pki_types::CertificateDer;

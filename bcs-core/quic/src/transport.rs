@@ -4,8 +4,9 @@
 //! size is tried, and half of it, so that a path with a narrower link further on gets along too. Trying costs
 //! the receiver some nanoseconds for each byte of padding, so no more sizes are tried than these.
 
-use super::options::{BindError, QuicOptions};
+use super::options::QuicOptions;
 use super::socket;
+use bcs_fabric::BindError;
 use quinn_proto::congestion::CubicConfig;
 use quinn_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use std::collections::HashMap;

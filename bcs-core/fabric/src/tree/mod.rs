@@ -47,7 +47,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `message` | what travels |
-//! | `lane` | the order that links keep |
+//! | `lane`, `queue` | the order that links keep; what waits to go over one |
 //! | `topology` | the shape of the tree |
 //! | `order` | the total order |
 //! | `node` | one node's end: what it knows, and which way messages go |
@@ -67,6 +67,7 @@ mod operations;
 mod order;
 mod participant;
 mod participation;
+mod queue;
 mod receipt;
 mod recovery;
 #[cfg(test)]
@@ -81,4 +82,5 @@ pub use message::{
     Ballot, Commit, FRAGMENT_BYTES, INLINE_BYTES, Message, OperationId, Round, Stamp, Verdict, Vote, Work,
 };
 pub use node::TreeNode;
+pub use queue::{Backlog, LinkQueue, is_answer};
 pub use receipt::Receipt;

@@ -213,6 +213,15 @@ fn a_link_is_opened_once_and_nothing_is_left_of_its_secrets() {
     assert_eq!(nodes[0].drive().unwrap_err().kind, FaultKind::Closed);
     let mut other = nodes[1].memory.attach();
     assert!(other.open(Side::Dialler, Protection::Plain).is_err());
+    // Both begin anew, over another connection.
+    let (one, other) = UnixStream::pair().unwrap();
+    for (node, (side, socket)) in nodes.iter_mut().zip([(Side::Dialler, one), (Side::Acceptor, other)]) {
+        socket.set_nonblocking(true).unwrap();
+        node.socket = socket;
+        node.end.reset();
+        node.end.open(side, protection(side, true)).unwrap();
+    }
+    exchange(&mut nodes, &[1, 2, 3]);
 }
 
 #[test]

@@ -7,12 +7,12 @@
 
 use super::super::connection::{CloseCode, Connection, Hello, PeerFault, Stage};
 use super::super::link::LinkState;
-use super::super::options::Member;
 use super::super::tls;
 use super::{HANDSHAKE_TIMEOUT, QuicFabric, UNPROVED_LIMIT, UNPROVED_UNVALIDATED_LIMIT, now};
 use bcs_core::global_memory::GlobalMemory;
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
+use bcs_fabric::Member;
 use bytes::Bytes;
 use quinn_proto::{ConnectionError, ConnectionHandle, Incoming, Side, VarInt};
 use std::time::Instant;
@@ -60,7 +60,7 @@ impl<M: GlobalMemory> QuicFabric<M> {
         }
         self.leave_unproved(connection);
         let name = tls::proved_name(connection.quic.crypto_session().peer_identity());
-        let node = name.and_then(|name| self.names.get(&name.to_ascii_lowercase()).copied());
+        let node = name.and_then(|name| self.names.find(&name));
         let Some(node) = node.filter(|node| *node != self.node) else {
             self.refused_connections += 1;
             return self.close(handle, connection, CloseCode::Stranger, "not a member of this network");

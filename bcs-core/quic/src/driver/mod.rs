@@ -12,20 +12,20 @@
 mod lifecycle;
 
 use super::connection::{CloseCode, Connection, PeerFault, Stage};
-use super::link::{Backlog, Link, LinkState, is_answer};
-use super::options::{Member, QuicOptions};
+use super::link::{Link, LinkState};
+use super::options::QuicOptions;
 use super::socket::{Datagram, Socket};
 use super::tls;
 use super::transport::Transports;
 use bcs_core::global_memory::{GlobalMemory, SparseMemory};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
-use bcs_fabric::FabricError;
-use bcs_fabric::tree::{Lane, Receipt, TreeNode};
+use bcs_fabric::tree::{Backlog, Lane, Receipt, TreeNode, is_answer};
+use bcs_fabric::{FabricError, Member, MemberNames};
 use quinn_proto::{
     ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event, StreamEvent,
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ pub struct QuicFabric<M: GlobalMemory = SparseMemory> {
     /// The time of this round, or of the call that is being made.
     now: Instant,
     roster: Vec<Member>,
-    names: HashMap<String, NodeId>,
+    names: MemberNames,
     addresses: HashSet<IpAddr>,
     endpoint: Endpoint,
     configs: tls::Configs,
@@ -120,7 +120,7 @@ impl<M: GlobalMemory> QuicFabric<M> {
         configs: tls::Configs,
         transports: Transports,
         roster: Vec<Member>,
-        names: HashMap<String, NodeId>,
+        names: MemberNames,
     ) -> Self {
         let mut config = EndpointConfig::default();
         // It is at least QUIC's least size: the option was checked.

@@ -1,0 +1,71 @@
+//! The memory of a node's links: one mapping, which forked processes share.
+//!
+//! It holds the secrets of links, so no core dump holds it; and what is never used of it takes up only
+//! addresses. Invariant: it stays as long as the links that lie in it.
+
+use bcs_link::{LinkEnd, LinkLayout};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// The mapping.
+#[derive(Debug)]
+struct Mapping {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to the process, and any of its threads may use and unmap it; what lies in it is
+// made for several processes.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and the ends that lie in it hold it.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+        debug_assert_eq!(unmapped, Ok(()), "a mapping that was made can be unmapped");
+    }
+}
+
+/// Room for the links of a network.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkMemory {
+    mapping: Arc<Mapping>,
+    layout: LinkLayout,
+}
+
+impl LinkMemory {
+    /// Maps room for so many links.
+    pub fn map(links: usize, layout: LinkLayout) -> io::Result<Self> {
+        let bytes = links.max(1).checked_mul(layout.bytes()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: a new mapping at an address of the system's choice, which nothing else uses.
+        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }?;
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mapping = Mapping { base, bytes };
+        // SAFETY: the whole of the mapping that was just made, of whose contents the advice changes nothing.
+        unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxDontDump) }?;
+        Ok(Self { mapping: Arc::new(mapping), layout })
+    }
+
+    /// The end of a link.
+    pub fn attach(&self, index: usize) -> OwnedEnd {
+        let at = index * self.layout.bytes();
+        assert!(at + self.layout.bytes() <= self.mapping.bytes, "the memory has no link {index}");
+        // SAFETY: the range lies in the mapping, which the end holds; it began as zeros, and is used for this
+        // link alone.
+        let end = unsafe { LinkEnd::attach(self.mapping.base.add(at), self.layout) };
+        OwnedEnd { end, _mapping: self.mapping.clone() }
+    }
+}
+
+/// An end of a link that keeps its memory.
+#[derive(Debug)]
+pub(crate) struct OwnedEnd {
+    pub end: LinkEnd,
+    _mapping: Arc<Mapping>,
+}
