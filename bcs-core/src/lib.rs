@@ -25,6 +25,7 @@ pub mod ids;
 pub mod node_set;
 pub mod placement;
 pub mod port_range;
+pub mod transport;
 pub mod type_check;
 pub mod units;
 pub mod wire;
@@ -35,6 +36,7 @@ pub use ids::{JobId, LocalRank, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
 pub use port_range::{PortRange, PortRangeError};
+pub use transport::{Transport, TransportError};
 pub use type_check::TypeCheck;
 pub use units::{ByteCount, SliceLength, TimeSpan};
 

@@ -405,6 +405,14 @@ impl Driven for Broken {
         fault()
     }
 
+    fn begin_connect(&mut self, _: &NodeSet) {
+        fault()
+    }
+
+    fn unconnected(&self) -> NodeSet {
+        fault()
+    }
+
     fn leave(&mut self, _: Duration) {
         fault()
     }

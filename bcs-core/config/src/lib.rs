@@ -23,9 +23,9 @@
 
 pub mod host_list;
 
-use bcs_core::PortRange;
 use bcs_core::ids::NodeId;
 use bcs_core::units::{SliceLength, TimeSpan};
+use bcs_core::{PortRange, Transport};
 use host_list::HostListError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -108,16 +108,26 @@ pub struct SliceConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
-    /// The UDP ports of hosts: each of its daemons takes some, and each job on several nodes one on each of
-    /// them.
+    /// The ports of hosts, of UDP and of TCP: each of its daemons takes some of UDP, and each job on several
+    /// nodes one on each of them.
     pub ports: PortRange,
+    /// What carries the networks of jobs.
+    pub transport: Transport,
+    /// Whether what travels over TCP is sealed. Without a seal nodes prove who they are when a link comes up,
+    /// and trust the network between them from then on.
+    pub seal: bool,
     /// The number of children of a node in the tree of a multicast or query, from 1 to 64.
     pub fanout: usize,
 }
 
 impl Default for NetworkConfig {
     fn default() -> Self {
-        Self { ports: PortRange::ANY, fanout: bcs_fabric::tree::DEFAULT_FANOUT }
+        Self {
+            ports: PortRange::ANY,
+            transport: Transport::default(),
+            seal: true,
+            fanout: bcs_fabric::tree::DEFAULT_FANOUT,
+        }
     }
 }
 

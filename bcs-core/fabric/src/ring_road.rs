@@ -114,16 +114,6 @@ impl<F: Fabric> RingRoad<F> {
         }
     }
 
-    /// The fabric.
-    pub fn fabric(&self) -> &F {
-        &self.fabric
-    }
-
-    /// The fabric, to change it.
-    pub fn fabric_mut(&mut self) -> &mut F {
-        &mut self.fabric
-    }
-
     /// A word of a row: of the tails, and of what was taken.
     fn word(&self, row: u64, node: NodeId) -> GlobalVariable {
         let at = self.base + (row * u64::from(self.nodes) + u64::from(node.0)) * 8;
@@ -408,6 +398,14 @@ impl<F: Driven> Driven for RingRoad<F> {
 
     fn why_lost(&self, node: NodeId) -> Option<String> {
         self.fabric.why_lost(node)
+    }
+
+    fn begin_connect(&mut self, nodes: &NodeSet) {
+        self.fabric.begin_connect(nodes);
+    }
+
+    fn unconnected(&self) -> NodeSet {
+        self.fabric.unconnected()
     }
 
     fn leave(&mut self, patience: Duration) {

@@ -95,7 +95,7 @@ impl Cluster for RingCluster {
 
     fn step(&mut self) -> bool {
         // What waits for room goes when there is some.
-        let alive = |port: &&mut RingRoad<SimFabric>| !port.fabric().dead().contains(port.node());
+        let alive = |port: &&mut RingRoad<SimFabric>| !port.dead().contains(port.node());
         self.ports.iter_mut().filter(alive).for_each(|port| port.progress().unwrap());
         self.cluster.step().is_some()
     }

@@ -367,6 +367,14 @@ impl<M: GlobalMemory + Send> Driven for QuicFabric<M> {
         self.broken_link(node).map(str::to_owned)
     }
 
+    fn begin_connect(&mut self, nodes: &NodeSet) {
+        Self::begin_connect(self, nodes);
+    }
+
+    fn unconnected(&self) -> NodeSet {
+        Self::unconnected(self)
+    }
+
     fn leave(&mut self, patience: Duration) {
         // Who has not acknowledged by then has something else to do than to listen to a node that has gone.
         let _ = self.shutdown(patience);

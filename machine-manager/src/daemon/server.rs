@@ -14,8 +14,7 @@ use super::listen::{Arrival, Reception};
 use super::nodes::{Link, LinkId, Nodes};
 use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
-use bcs_config::Config;
-use bcs_config::ConfigError;
+use bcs_config::{Config, ConfigError, NetworkConfig};
 use bcs_core::JobId;
 use bcs_core::PortRange;
 use bcs_credentials as credentials;
@@ -131,6 +130,7 @@ pub fn run(file: &Path) -> Result<(), DaemonError> {
         clients: HashMap::new(),
         farewells: Vec::new(),
         arrivals: sender,
+        network: config.network,
         reception,
     };
     tracing::info!(
@@ -173,6 +173,8 @@ struct Manager {
     heartbeat: Heartbeat,
     clients: HashMap<ClientId, Outbox>,
     farewells: Vec<Farewell>,
+    /// What carries the networks of jobs.
+    network: NetworkConfig,
     arrivals: mpsc::Sender<Arrival>,
     reception: Arc<Reception>,
 }
@@ -504,22 +506,24 @@ impl Manager {
 
     /// Makes the keys of a job's network, elsewhere: it takes a while for many nodes.
     fn mint(&self, job: JobId, run: String, members: Vec<String>) {
-        let arrivals = self.arrivals.clone();
+        let (arrivals, config) = (self.arrivals.clone(), self.network.clone());
         tokio::spawn(async move {
-            let keys = tokio::task::spawn_blocking(move || mint(&run, &members)).await;
+            let keys = tokio::task::spawn_blocking(move || mint(&run, &members, &config)).await;
             let keys = keys.unwrap_or_else(|error| Err(error.to_string()));
             let _ = arrivals.send(Arrival::Keys(job, keys)).await;
         });
     }
 }
 
-fn mint(run: &str, members: &[String]) -> Result<Vec<JobNetwork>, String> {
+fn mint(run: &str, members: &[String], config: &NetworkConfig) -> Result<Vec<JobNetwork>, String> {
     let id = super::control::random_number();
     let keys =
         credentials::mint(run, members.iter().map(String::as_str)).map_err(|error| error.to_string())?;
     // Where each node listens is for its node manager to say.
     let (listen, ports) = ([0; 4].into(), PortRange::ANY);
-    let network = |key: Credential| JobNetwork { id, credential: key.to_pem(), listen, ports };
+    let (transport, seal) = (config.transport, config.seal);
+    let network =
+        |key: Credential| JobNetwork { id, credential: key.to_pem(), listen, ports, transport, seal };
     Ok(keys.into_iter().map(network).collect())
 }
 

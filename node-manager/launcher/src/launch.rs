@@ -3,14 +3,14 @@
 
 use crate::job::Job;
 use bcs_core::wire::{PathBufDef, Variable, VariableDef};
-use bcs_core::{NodeId, PortRange};
+use bcs_core::{NodeId, PortRange, Transport};
 use rkyv::with::Map;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-pub use bcs_quic::Member;
+pub use bcs_fabric::Member;
 
 /// A job as one of its launchers is told it.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
@@ -49,8 +49,12 @@ pub struct JobNetwork {
     pub credential: String,
     /// The address of this node that the other nodes reach.
     pub listen: IpAddr,
-    /// The UDP ports of which this node's end takes one.
+    /// The ports of which this node's end takes one.
     pub ports: PortRange,
+    /// What carries it.
+    pub transport: Transport,
+    /// Whether what travels over TCP is sealed. QUIC seals everything.
+    pub seal: bool,
 }
 
 impl fmt::Debug for JobNetwork {
@@ -60,6 +64,8 @@ impl fmt::Debug for JobNetwork {
             .field("id", &self.id)
             .field("listen", &self.listen)
             .field("ports", &self.ports)
+            .field("transport", &self.transport)
+            .field("seal", &self.seal)
             .finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use crate::daemon::ledger::Ledger;
 use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES};
 use bcs_config::UserConfig;
 use bcs_core::NodeId;
-use bcs_core::PortRange;
+use bcs_core::{PortRange, Transport};
 use bcs_protocol::node::LaunchOrder;
 use bcs_protocol::storm::{Mapping, Wish};
 use program_launcher::control::{Command, Notice};
@@ -180,6 +180,8 @@ impl World {
                 credential: "key".into(),
                 listen: [0; 4].into(),
                 ports: PortRange::ANY,
+                transport: Transport::default(),
+                seal: true,
             };
             self.jobs.handle_keys(job, Ok((0..members).map(network).collect()), self.now);
             self.carry_out();

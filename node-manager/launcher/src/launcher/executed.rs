@@ -9,18 +9,15 @@
 //! node manager, ends the wait at once; what the ranks will have around them is what the user had, nothing of
 //! this process's own.
 
-use super::{Base, JobFabric, Launcher, Prepared};
+use super::network::{JobFabric, JobPort, because};
+use super::{Base, Launcher, Prepared};
 use crate::control::{Channel, Command, Notice, Received};
 use crate::launch::{JobNetwork, Launch, Surroundings};
 use crate::lifecycle::EXPLANATION;
 use crate::nic::JobNic;
 use crate::signals::{self, Signal, SignalSet};
 use crate::verdict::{STATUS_USAGE, Verdict};
-use bcs_core::{EventTable, NodeId, NodeSet};
-use bcs_credentials::Credential;
-use bcs_fabric::{Driven, Fabric};
-use bcs_quic::{NetworkId, QuicOptions, QuicPort, map_memory};
-use nic_emu::global::layout::EVENTS_WITH_RINGS;
+use bcs_core::{NodeId, NodeSet};
 use nic_emu::global::{self, GlobalLayout};
 use nic_emu::hang;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,11 +27,6 @@ use std::time::{Duration, Instant};
 
 /// How long the links to the job's other nodes may take to come up.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long nothing may come from another node until it is taken for dead: a machine may be so busy, or stand
-/// still, for seconds. Of a host that is dead the machine manager, which asks all of them all the time, tells
-/// much sooner.
-const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long leaving the network may take, when the ranks are not started.
 const LEAVING: Duration = Duration::from_millis(500);
@@ -187,14 +179,8 @@ impl Waiting {
 
     /// Binds this node's end of the job's network, and brings up the links that every job needs.
     fn connect(&mut self, launch: &Launch, network: &JobNetwork) -> Result<JobFabric, Stop> {
-        let broken = |what: &str, error: &dyn std::fmt::Display| {
-            Stop::failed(format!("cannot join the job's network: {what}: {error}"))
-        };
-        let credential =
-            Credential::from_pem(&network.credential).map_err(|error| broken("its key", &error))?;
-        let options = QuicOptions::new(NetworkId(network.id), credential, network.listen);
-        let port = QuicPort::bind(QuicOptions { ports: network.ports, idle_timeout: SILENCE, ..options })
-            .map_err(|error| broken("its socket", &error))?;
+        let broken = |what: &str, error: &dyn std::fmt::Display| Stop::failed(because(what, error));
+        let port = JobPort::bind(network).map_err(Stop::failed)?;
         self.control.send(&Notice::Listening(port.local_address()));
         let roster = match self.await_command()? {
             Command::Roster(roster) => roster,
@@ -204,11 +190,7 @@ impl Waiting {
         if roster.len() != nodes as usize {
             return Err(broken("its roster", &format!("{} members for {nodes} nodes", roster.len())));
         }
-        let memory = map_memory(GlobalLayout::new(nodes).bytes_with_rings())
-            .map_err(|error| broken("its memory", &error))?;
-        let mut fabric = port
-            .connect(roster, memory, EventTable::new(EVENTS_WITH_RINGS))
-            .map_err(|error| broken("its roster", &error))?;
+        let mut fabric = port.connect(roster).map_err(Stop::failed)?;
         if fabric.node() != launch.node {
             let error = format!("{} of the job stands there as {}", launch.node, fabric.node());
             return Err(broken("its roster", &error));
@@ -240,7 +222,7 @@ impl Waiting {
             .progress()
             .map_err(|error| Stop::failed(format!("cannot drive the job's network: {error}")))?;
         let missing = fabric.unconnected().intersection(&needed(launch));
-        let broken = missing.iter().find_map(|node| Some((node, fabric.broken_link(node)?.to_owned())));
+        let broken = missing.iter().find_map(|node| Some((node, fabric.why_lost(node)?)));
         // Without one they were up, and who has left in order since then was told to.
         let late = missing.first().filter(|_| until.is_some_and(|until| Instant::now() >= until));
         let late = late.map(|node| (node, format!("no answer within {} s", PATIENCE.as_secs())));
@@ -252,8 +234,8 @@ impl Waiting {
         }
         let is_done = until.is_some() && missing.is_empty();
         if !is_done {
-            let due = fabric.next_timeout().into_iter().chain(until).min();
-            self.pause(Some(fabric.as_fd()), due);
+            let due = fabric.timeout().map(|timeout| Instant::now() + timeout);
+            self.pause(Some(fabric.as_fd()), due.into_iter().chain(until).min());
         }
         Ok(None)
     }
@@ -268,8 +250,9 @@ impl Waiting {
             }
         }
         let host = launch.hosts.get(node.index()).map_or("", String::as_str);
+        let protocol = launch.network.as_ref().map_or("", |network| network.transport.protocol());
         Ok(Stop::failed(format!(
-            "cannot reach {host} over the job's network ({reason}); see whether it runs, and that UDP gets from node to node"
+            "cannot reach {host} over the job's network ({reason}); see whether it runs, and that {protocol} gets from node to node"
         )))
     }
 

@@ -15,10 +15,12 @@
 
 mod ended;
 mod executed;
+mod network;
 mod prepared;
 mod ranks;
 mod starting;
 
+use self::network::JobFabric;
 pub use executed::run as run_executed;
 pub use prepared::Prepared;
 
@@ -32,7 +34,6 @@ use crate::signals::{self, Signal, SignalQueue, SignalSet};
 use crate::verdict::{STATUS_RUNTIME, STATUS_USAGE, Verdict};
 use crate::watch::{Interest, Ready, Watch};
 use bcs_core::Rank;
-use bcs_quic::{MappedMemory, QuicFabric};
 use nic_emu::hang::LOOK_PERIOD;
 use nic_emu::nic_thread::Finding;
 use rustix::process::Pid;
@@ -42,9 +43,6 @@ use std::time::{Duration, Instant};
 
 /// How long ranks may take to vanish after SIGKILL before the launcher leaves them to the kernel.
 const VANISHING: Duration = Duration::from_secs(5);
-
-/// The network of a job on several nodes.
-type JobFabric = QuicFabric<MappedMemory>;
 
 struct Launcher<'a> {
     prepared: &'a Prepared<'a>,

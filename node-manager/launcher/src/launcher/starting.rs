@@ -15,8 +15,6 @@ use crate::spawn::{Plan, Setting, StartError, Started, Step};
 use crate::verdict::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_USAGE, Verdict};
 use crate::watch::{Interest, Ready};
 use bcs_core::Rank;
-use bcs_fabric::{DrivenRoad, Fabric};
-use nic_emu::global::GlobalLayout;
 use rustix::event::PollFlags;
 use std::ffi::OsString;
 use std::io;
@@ -142,11 +140,8 @@ impl Launcher<'_> {
 
     /// Starts the NIC thread, which takes the job's network. After the ranks, as it is a thread.
     pub(super) fn start_nic(&mut self) -> Result<(), Verdict> {
-        let layout = GlobalLayout::new(self.prepared.job.placement.nodes());
-        let with_road = |network| Box::new(layout.with_rings(network)) as Box<dyn DrivenRoad>;
-        let network = self.network.take().map(with_road);
         let not_started = |message| Verdict::NotStarted { message, status: STATUS_USAGE };
-        self.nic.start(network).map_err(not_started)?;
+        self.nic.start(self.network.take()).map_err(not_started)?;
         self.watch
             .add(self.nic.host.alarm(), Ready::Alarm, Interest::Read)
             .map_err(|error| not_started(format!("cannot watch the NIC: {error}")))?;

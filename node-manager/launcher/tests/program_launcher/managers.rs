@@ -268,6 +268,8 @@ pub fn launch_in(job: &Job, surroundings: &Surroundings) -> Launched {
             credential: credential.to_pem(),
             listen: [127, 0, 0, 1].into(),
             ports: PortRange::ANY,
+            transport: bcs_core::Transport::Tcp,
+            seal: true,
         }),
     });
     let start = |launch| {

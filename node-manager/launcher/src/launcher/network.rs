@@ -1,0 +1,86 @@
+//! The network of a job on several nodes, whatever carries it.
+
+use crate::launch::{JobNetwork, Member};
+use bcs_core::{EventTable, Transport};
+use bcs_credentials::Credential;
+use bcs_fabric::{DrivenRoad, NetworkId};
+use bcs_quic::{QuicOptions, QuicPort, map_memory};
+use bcs_tcp::{TcpOptions, TcpPort};
+use nic_emu::global::GlobalLayout;
+use nic_emu::global::layout::{EVENTS, EVENTS_WITH_RINGS};
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The network.
+pub(super) type JobFabric = Box<dyn DrivenRoad>;
+
+/// How long nothing may come from another node until it is taken for dead: a machine may be so busy, or stand
+/// still, for seconds. Of a host that is dead the machine manager, which asks all of them all the time, tells
+/// much sooner.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// This node's end, before the others are known.
+pub(super) enum JobPort {
+    Tcp(TcpPort),
+    Quic(Box<QuicPort>),
+}
+
+impl JobPort {
+    /// Binds it.
+    ///
+    /// # Errors
+    /// What cannot be had, and why.
+    pub(super) fn bind(network: &JobNetwork) -> Result<Self, String> {
+        let credential =
+            Credential::from_pem(&network.credential).map_err(|error| because("its key", &error))?;
+        let (id, ports) = (NetworkId(network.id), network.ports);
+        let bound = match network.transport {
+            Transport::Tcp => {
+                let options = TcpOptions::new(id, credential, network.listen);
+                let seal = network.seal;
+                TcpPort::bind(TcpOptions { ports, seal, idle_timeout: SILENCE, ..options }).map(Self::Tcp)
+            }
+            Transport::Quic => {
+                let options = QuicOptions::new(id, credential, network.listen);
+                QuicPort::bind(QuicOptions { ports, idle_timeout: SILENCE, ..options })
+                    .map(|port| Self::Quic(Box::new(port)))
+            }
+        };
+        bound.map_err(|error| because("its socket", &error))
+    }
+
+    /// Where it listens.
+    pub(super) fn local_address(&self) -> SocketAddr {
+        match self {
+            Self::Tcp(port) => port.local_address(),
+            Self::Quic(port) => port.local_address(),
+        }
+    }
+
+    /// Joins the network of these members.
+    ///
+    /// # Errors
+    /// What cannot be, and why.
+    pub(super) fn connect(self, roster: Vec<Member>) -> Result<JobFabric, String> {
+        let layout = GlobalLayout::new(roster.len() as u32);
+        let memory = |bytes| map_memory(bytes).map_err(|error| because("its memory", &error));
+        Ok(match self {
+            Self::Tcp(port) => {
+                let memory = memory(layout.memory_bytes())?;
+                let joined = port.connect(roster, memory, EventTable::new(EVENTS));
+                Box::new(joined.map_err(|error| because("its roster", &error))?)
+            }
+            Self::Quic(port) => {
+                let memory = memory(layout.bytes_with_rings())?;
+                let joined = port.connect(roster, memory, EventTable::new(EVENTS_WITH_RINGS));
+                Box::new(layout.with_rings(joined.map_err(|error| because("its roster", &error))?))
+            }
+        })
+    }
+}
+
+/// What of the network is wrong.
+pub(super) fn because(what: &str, error: &dyn Display) -> String {
+    format!("cannot join the job's network: {what}: {error}")
+}
