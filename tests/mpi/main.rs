@@ -197,6 +197,12 @@ fn requests_complete_once_and_say_what_happened() {
 }
 
 #[test]
+fn loops_of_calls_that_do_not_wait_get_on_where_ranks_share_cores() {
+    holds_with("test_loops", &[1, 2, 5, 8]);
+    holds("test_loops", &Job { nodes: 2, ..Job::of(4) });
+}
+
+#[test]
 fn what_cancel_decided_is_seen_by_the_next_call() {
     holds_with("cancel", &[1, 2, 3]);
     let slice = SliceLength::Fixed(Duration::from_micros(50));

@@ -34,7 +34,9 @@ pub fn bcs_probe(
 ) -> MpiResult<Option<Outcome>> {
     if mode == Mode::NonBlocking {
         process.advance()?;
-        return Ok(process.port.probe(envelope)?);
+        let found = process.port.probe(envelope)?;
+        process.note_look(found.is_some());
+        return Ok(found);
     }
     let what = waiting_for_message(call, envelope, peer_in_job);
     Ok(Some(process.wait(&what, |process| Ok(process.port.probe(envelope)?))?))

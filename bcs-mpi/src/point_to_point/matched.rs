@@ -31,7 +31,9 @@ pub fn mprobe(
         return Ok(Some((MPI_MESSAGE_NO_PROC, Status::PROC_NULL)));
     };
     if mode == Mode::NonBlocking {
-        return take(&mut process, &envelope, comm);
+        let taken = take(&mut process, &envelope, comm)?;
+        process.note_look(taken.is_some());
+        return Ok(taken);
     }
     let what = waiting_for_message(Primitive::Mprobe, &envelope, peer_in_job);
     process.wait(&what, |process| take(process, &envelope, comm)).map(Some)

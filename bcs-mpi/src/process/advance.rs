@@ -17,6 +17,9 @@ use std::task::Poll;
 /// Waits for room that lie in each other at most and advance operations: so deep the stack may get.
 const MAKERS_OF_ROOM: u32 = 8;
 
+/// Looks in a row that find nothing before a rank gives its core away (`tests/programs/mpi/test_loops.c`).
+const VAIN_LOOKS: u32 = 16;
+
 impl Guard {
     /// Advances every operation that is under way, as far as it goes now.
     ///
@@ -60,10 +63,23 @@ impl Guard {
         mut look: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<Option<T>> {
         if let Some(found) = look(self)? {
+            self.progress.vain_looks = 0;
             return Ok(Some(found));
         }
         self.make_progress()?;
-        look(self)
+        let found = look(self)?;
+        self.note_look(found.is_some());
+        Ok(found)
+    }
+
+    /// After some looks in a row that have found nothing a rank that shares its core gives it away: what the
+    /// rank looks for may need the core.
+    pub(crate) fn note_look(&mut self, has_found: bool) {
+        let looks = if has_found { 0 } else { self.progress.vain_looks.saturating_add(1) };
+        self.progress.vain_looks = looks;
+        if looks > VAIN_LOOKS && self.port.is_crowded() {
+            self.without_lock(std::thread::yield_now);
+        }
     }
 
     /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that

@@ -38,6 +38,8 @@ pub struct Progress {
     pub(crate) exchanges: u32,
     /// Something has come in one since the last look.
     pub(crate) has_flowed: bool,
+    /// Calls in a row that did not wait, and found nothing.
+    pub(super) vain_looks: u32,
     /// Each exchange under way, and each that members are about to agree on, has one.
     pub(crate) lane_slots: Arc<()>,
 }

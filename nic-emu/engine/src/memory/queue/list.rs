@@ -13,25 +13,18 @@ impl Queue {
     /// True when there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.first() == NONE
+        self.ends().next() == NONE
     }
 
     #[inline]
     fn list<'m>(&'m self, memory: &'m NicMemory) -> List<'m, impl Fn(u32) -> Result<LinkWord<'m>, Corrupt>> {
         let links = |entry| Ok(LinkWord(memory.entry(entry)?.atomic(LINKS)));
-        List { ends: LinkWord(&self.0), links, limit: ENTRIES }
+        List { ends: self.ends(), links, limit: ENTRIES }
     }
 
-    /// The link to the oldest entry.
     #[inline]
-    fn first(&self) -> u32 {
-        LinkWord(&self.0).next()
-    }
-
-    /// The link to the latest entry.
-    #[inline]
-    fn last(&self) -> u32 {
-        LinkWord(&self.0).previous()
+    fn ends(&self) -> LinkWord<'_> {
+        LinkWord(&self.0)
     }
 
     /// Appends a descriptor of a message. False when the pool is full but for what is kept for receives.
@@ -77,7 +70,7 @@ impl Queue {
         most: u32,
         mut predicate: impl FnMut(EnvelopeWords) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        let mut at = self.first();
+        let mut at = self.ends().next();
         for _ in 0..most {
             if at == NONE {
                 break;
@@ -93,7 +86,7 @@ impl Queue {
 
     /// The latest entry, if there is one.
     pub fn last_entry(&self) -> Option<u32> {
-        self.last().checked_sub(1)
+        self.ends().previous().checked_sub(1)
     }
 
     /// Whether an entry is in this queue, or in another one but not at its front: an entry that nobody uses
@@ -101,7 +94,7 @@ impl Queue {
     pub fn holds(&self, memory: &NicMemory, entry: u32) -> Result<bool, Corrupt> {
         let previous = (memory.entry(entry)?.word(LINKS) >> 32) as u32;
         Ok(match previous {
-            NONE => self.first() == entry + 1,
+            NONE => self.ends().next() == entry + 1,
             previous => memory.entry(previous - 1)?.word(LINKS) as u32 == entry + 1,
         })
     }
@@ -112,7 +105,7 @@ impl Queue {
         memory: &'m NicMemory,
         mut visit: impl FnMut(&'m Cell) -> bool,
     ) -> Result<(), Corrupt> {
-        let mut walk = Walk::new(self.last(), ENTRIES);
+        let mut walk = Walk::new(self.ends().previous(), ENTRIES);
         while let Some(entry) = walk.next_entry()? {
             let cell = memory.entry(entry)?;
             if visit(cell) {
@@ -135,8 +128,8 @@ impl Queue {
 
     /// Takes all entries out: whoever walks along them gives them back to the pool ([`give_back`]).
     pub(crate) fn take_all(&self) -> Walk {
-        let walk = Walk::new(self.first(), ENTRIES);
-        LinkWord(&self.0).set(NONE, NONE);
+        let walk = Walk::new(self.ends().next(), ENTRIES);
+        self.ends().set(NONE, NONE);
         walk
     }
 
