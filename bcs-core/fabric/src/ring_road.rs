@@ -27,8 +27,9 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Bytes of a ring: some long records, so that one is read while others are on their way, and no more, so that
-/// what follows them does not wait for long; with very many nodes less, as each node has a ring from each.
+/// Bytes of a ring: some long records, so that one is read while others are on their way, and no more, so
+/// that what follows them does not wait for long; with very many nodes less, as each node has a ring from
+/// each.
 const RING_BYTES: u64 = 512 << 10;
 const SMALL_RING_BYTES: u64 = 256 << 10;
 /// From more nodes than this on, rings are small.
@@ -96,8 +97,8 @@ const fn rings(nodes: u32) -> u64 {
 }
 
 impl<F: Fabric> RingRoad<F> {
-    /// The fabric with a road in its global memory from this address on, which takes [`road_bytes`] of it, and
-    /// with the [`ROAD_EVENTS`] events from this one on.
+    /// The fabric with a road in its global memory from this address on, which takes [`road_bytes`] of it,
+    /// and with the [`ROAD_EVENTS`] events from this one on.
     pub fn new(fabric: F, base: GlobalAddress, first_event: EventId) -> Self {
         let nodes = fabric.members().iter().count() as u32;
         Self {

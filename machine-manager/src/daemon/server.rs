@@ -16,7 +16,7 @@ use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
 use bcs_config::{Config, ConfigError, NetworkConfig};
 use bcs_core::JobId;
-use bcs_core::PortRange;
+use bcs_core::{PortRange, Transport};
 use bcs_credentials as credentials;
 use bcs_credentials::MANAGER;
 use bcs_credentials::{Credential, CredentialError};
@@ -133,6 +133,9 @@ pub fn run(file: &Path) -> Result<(), DaemonError> {
         network: config.network,
         reception,
     };
+    if !manager.network.seal && manager.network.transport == Transport::Tcp {
+        tracing::warn!("jobs are not sealed between nodes ([network] seal = false): the network is trusted");
+    }
     tracing::info!(
         cluster = config.cluster.name,
         nodes = hosts,
