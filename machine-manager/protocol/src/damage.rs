@@ -61,6 +61,8 @@ fn launch() -> Launch {
             credential: "a key".into(),
             listen: [10, 0, 0, 7].into(),
             ports: PortRange::ANY,
+            transport: bcs_core::Transport::Quic,
+            seal: false,
         }),
     }
 }

@@ -294,7 +294,8 @@ fn launchers_of_a_job_on_two_nodes_join_its_network_and_start_when_both_are_comm
             order.node = NodeId(number);
             let credential = credentials[number as usize].to_pem();
             let listen = [0; 4].into();
-            order.network = Some(JobNetwork { id: 77, credential, listen, ports: PortRange::ANY });
+            let (ports, transport, seal) = (PortRange::ANY, bcs_core::Transport::Tcp, true);
+            order.network = Some(JobNetwork { id: 77, credential, listen, ports, transport, seal });
             manager.send(ToNode::Launch(Box::new(order))).await;
             let address = manager
                 .notice(1, |notice| match notice {
