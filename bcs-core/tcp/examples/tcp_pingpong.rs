@@ -1,7 +1,7 @@
 //! What the fabric over TCP costs, over loopback: latency, Compare-And-Write, bandwidth, records, processor
-//! time a message. The lines are those of the example of the same name for QUIC, and two for the road.
+//! time a message. The lines are those of the example `fabric_pingpong` for QUIC, and two for the road.
 //!
-//! `cargo run --release -p bcs-tcp --example fabric_pingpong`, optionally with the number of microseconds
+//! `cargo run --release -p bcs-tcp --example tcp_pingpong`, optionally with the number of microseconds
 //! that a waiting node polls before it sleeps, and with one part alone: `set-up`, `latency`, `rate`, `puts`,
 //! `queries`, `bandwidth` or `road`. With `BCS_PLAIN=1` nothing is sealed. Every line says how its number
 //! came about; compare numbers of one run only. In a network namespace of one's own with the MTU `M`:
