@@ -306,6 +306,12 @@ impl LinkEnd {
         (self.outgoing, self.incoming) = (None, None);
     }
 
+    /// What lies in shared memory, as a test looks at it.
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> Shared {
+        self.shared
+    }
+
     /// Other limits, so that a test need not send 16 million frames.
     #[cfg(test)]
     pub(crate) fn limit_keys(&mut self, limits: RenewalLimits) {

@@ -157,14 +157,25 @@ pub(crate) fn drive(
     }
     let state = shared.state();
     let Some(_held) = shared.try_hold(&state.sending.lock, process) else { return Ok(false) };
-    let sending = &state.sending;
+    go_on(shared, expanded, limits, socket)
+}
+
+/// [`drive`], under the lock for sending.
+pub(crate) fn go_on(
+    shared: &Shared,
+    expanded: &mut Option<Cipher>,
+    limits: RenewalLimits,
+    socket: BorrowedFd<'_>,
+) -> Result<bool, LinkFault> {
+    let sending = &shared.state().sending;
     let has_sealed = sending.frame_bytes.load(Relaxed) == 0 && seal(shared, expanded, limits)?;
     let (bytes, sent) = (sending.frame_bytes.load(Relaxed), sending.frame_sent.load(Relaxed));
+    if bytes == 0 {
+        // Another process has done it meanwhile.
+        return Ok(false);
+    }
     if bytes as usize > shared.layout.frame_room() || sent > bytes {
         return Err(shared.fail(FaultKind::Memory, sent.into()));
-    }
-    if bytes == 0 {
-        return Ok(false);
     }
     // SAFETY: the range lies in the frame, which is the holder's; the system only reads it.
     let written = unsafe {

@@ -81,7 +81,7 @@ fn processes_that_take_turns_at_both_ends_lose_nothing() {
         let (memory, socket) = &nodes[node];
         let (mut end, mut appended) = (attach(*memory, layout), 0);
         while !is_over() {
-            end.drive(socket.as_fd()).unwrap();
+            let has_moved = end.drive(socket.as_fd()).unwrap();
             if does_more && node == 0 && appended < RECORDS {
                 appended += u32::from(end.append(&[&appended.to_le_bytes(), &body(appended)]).unwrap());
             }
@@ -100,7 +100,7 @@ fn processes_that_take_turns_at_both_ends_lose_nothing() {
                     taken.fetch_add(1, Ordering::Release);
                 }
             }
-            if !does_more {
+            if !has_moved {
                 std::thread::yield_now();
             }
         }

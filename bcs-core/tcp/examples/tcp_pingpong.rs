@@ -1,5 +1,5 @@
 //! What the fabric over TCP costs, over loopback: latency, Compare-And-Write, bandwidth, records, processor
-//! time a message. The lines are those of the example of the same name for QUIC, and two for the road.
+//! time a message. The lines are those of the example `fabric_pingpong` for QUIC, and two for the road.
 //!
 //! `cargo run --release -p bcs-tcp --example tcp_pingpong`, optionally with the number of microseconds
 //! that a waiting node polls before it sleeps, and with one part alone: `set-up`, `latency`, `rate`, `puts`,

@@ -403,8 +403,7 @@ impl<M: GlobalMemory> Fabric for TcpFabric<M> {
 
 impl<M: GlobalMemory> Road for TcpFabric<M> {
     fn record_bytes(&self) -> usize {
-        LinkLayout::new(self.options.ring_bytes).map_or(0, |layout| layout.record_bytes())
-            - message::HEADER_BYTES
+        self.memory.layout().record_bytes() - message::HEADER_BYTES
     }
 
     fn send(&mut self, to: NodeId, parts: &[&[u8]]) -> Result<(), FabricError> {

@@ -52,6 +52,11 @@ impl LinkMemory {
         Ok(Self { mapping: Arc::new(mapping), layout })
     }
 
+    /// The layout of each link.
+    pub fn layout(&self) -> LinkLayout {
+        self.layout
+    }
+
     /// The end of a link.
     pub fn attach(&self, index: usize) -> OwnedEnd {
         let at = index * self.layout.bytes();

@@ -268,3 +268,27 @@ proptest! {
         prop_assert_eq!(found, sent);
     }
 }
+
+#[test]
+fn a_process_that_finds_its_work_done_by_another_does_no_harm() {
+    let mut nodes = pair(true, LinkLayout::default());
+    settle(&mut nodes);
+    // A frame that goes in parts, some of them by another process: what it leaves behind is no damage.
+    assert_eq!(nodes[0].end.append(&[&[6; 60_000]]), Ok(true));
+    let mut other = nodes[0].memory.attach();
+    let mut frames = 0;
+    while nodes[1].take().is_empty() {
+        frames += u32::from(nodes[0].end.drive_sending(nodes[0].socket.as_fd()).unwrap());
+        nodes[1].drive().unwrap();
+        frames += u32::from(other.drive_sending(nodes[0].socket.as_fd()).unwrap());
+    }
+    assert!(frames > 0);
+    // Both have seen the same work, and one of them comes too late for it.
+    let (shared, limits) = (nodes[0].end.shared(), RenewalLimits::default());
+    shared.state().sending.frame_sent.store(4096, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(nodes[0].end.append(&[b"x"]), Ok(true));
+    assert!(other.drive_sending(nodes[0].socket.as_fd()).unwrap());
+    shared.state().sending.frame_sent.store(4096, std::sync::atomic::Ordering::Relaxed);
+    let late = super::super::sending::go_on(&shared, &mut None, limits, nodes[0].socket.as_fd());
+    assert_eq!((late, nodes[0].end.fault()), (Ok(false), None));
+}

@@ -269,7 +269,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
     }
 
     /// Closes a connection at once, as far as the other end is there to hear why.
-    fn linger(&mut self, wire: Wire, code: CloseCode) {
+    pub(super) fn linger(&mut self, wire: Wire, code: CloseCode) {
         let Wire { owned, stream, .. } = wire;
         if owned.end.fault().is_some() || owned.end.closed_by_peer().is_some() {
             return;

@@ -70,7 +70,7 @@ pub struct TcpFabric<M: GlobalMemory = SparseMemory> {
     roster: Vec<Member>,
     names: MemberNames,
     configs: Configs,
-    memory: LinkMemory,
+    pub(super) memory: LinkMemory,
     /// Connections whose other end has not proved who it is.
     guests: Vec<Option<Guest>>,
     /// Connections that are over, but whose other end is to hear why.
@@ -291,6 +291,12 @@ impl<M: GlobalMemory> TcpFabric<M> {
         let taken = if is_up { self.take(node, &mut wire, records) } else { Ok(false) };
         let has_records = wire.owned.end.has_records();
         let closed = wire.owned.end.closed_by_peer();
+        if self.links[node.index()].is_over() {
+            // What came has made it known that the node is dead, or this one.
+            let is_cut_off = self.tree.is_cut_off();
+            self.linger(*wire, if is_cut_off { CloseCode::Resigned } else { CloseCode::DeclaredDead });
+            return true;
+        }
         self.links[node.index()].wire = Some(wire);
         // Credit may have come: what waits for it goes on.
         if matches!(received, Ok(true)) {
@@ -312,7 +318,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
         let result = loop {
             let link = &mut self.links[node.index()];
             let is_full = matches!(records, Records::Kept) && link.unpolled >= UNPOLLED_LIMIT_BYTES;
-            if is_full || self.backlog.relayed >= RELAY_LIMIT_BYTES {
+            if is_full || self.backlog.relayed >= RELAY_LIMIT_BYTES || !link.is_up() {
                 break Ok(moved);
             }
             let Some(mut taker) = end.taker() else { break Ok(moved) };
