@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 /// This node's end, before the others are known.
 pub(super) enum JobPort {
-    Tcp(TcpPort),
+    Tcp(Box<TcpPort>),
     Quic(Box<QuicPort>),
 }
 
@@ -39,7 +39,8 @@ impl JobPort {
             Transport::Tcp => {
                 let options = TcpOptions::new(id, credential, network.listen);
                 let seal = network.seal;
-                TcpPort::bind(TcpOptions { ports, seal, idle_timeout: SILENCE, ..options }).map(Self::Tcp)
+                TcpPort::bind(TcpOptions { ports, seal, idle_timeout: SILENCE, ..options })
+                    .map(|port| Self::Tcp(Box::new(port)))
             }
             Transport::Quic => {
                 let options = QuicOptions::new(id, credential, network.listen);
