@@ -1,4 +1,4 @@
-//! Ranges of UDP ports as administrators write them: `7411-7999`, one port, or `any`.
+//! Ranges of ports as administrators write them: `7411-7999`, one port, or `any`.
 //!
 //! Invariant: a range that was read holds at least one port, and none that only root may take, because a
 //! job's network is its user's.
@@ -21,7 +21,7 @@ pub struct PortRange {
 
 /// Why a text is no range of ports.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no range of UDP ports: write as in 7411-7999, from {FIRST_FREE} to 65535, or any")]
+#[error("'{0}' is no range of ports: write as in 7411-7999, from {FIRST_FREE} to 65535, or any")]
 pub struct PortRangeError(String);
 
 impl PortRange {
