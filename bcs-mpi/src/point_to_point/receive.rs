@@ -96,10 +96,10 @@ pub fn recv(
     from: Peer,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
-    let mut process = process::enter()?;
+    let process = &mut process::enter()?;
     match process.datatypes.are_compared() {
-        true => seldom(|| recv_in::<true>(&mut process, mode, buffer, from, status)),
-        false => recv_in::<false>(&mut process, mode, buffer, from, status),
+        true => seldom(move || recv_in::<true>(process, mode, buffer, from, status)),
+        false => recv_in::<false>(process, mode, buffer, from, status),
     }
 }
 

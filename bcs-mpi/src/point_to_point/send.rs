@@ -120,10 +120,10 @@ fn send_scattered(
 /// Wrong arguments; no room in the attached buffer.
 #[inline(always)]
 pub fn send(modes: (Mode, SendMode), buffer: Elements<*const c_void>, to: Peer) -> MpiResult<MPI_Request> {
-    let mut process = process::enter()?;
+    let process = &mut process::enter()?;
     match process.datatypes.are_compared() {
-        true => seldom(|| send_in::<true>(&mut process, modes, buffer, to)),
-        false => send_in::<false>(&mut process, modes, buffer, to),
+        true => seldom(move || send_in::<true>(process, modes, buffer, to)),
+        false => send_in::<false>(process, modes, buffer, to),
     }
 }
 

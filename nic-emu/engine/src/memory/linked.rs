@@ -113,21 +113,27 @@ impl<'m, F: Fn(u32) -> Result<LinkWord<'m>, Corrupt>> List<'m, F> {
     #[inline]
     pub fn remove(&self, entry: u32) -> Result<(), Corrupt> {
         let links = (self.links)(entry)?;
-        self.join(links.previous(), links.next())
-    }
-
-    fn put(&self, entry: u32, next: u32, previous: u32) -> Result<(), Corrupt> {
-        (self.links)(entry)?.set(next, previous);
-        self.join(previous, entry + 1)?;
-        self.join(entry + 1, next)
-    }
-
-    /// Makes these two links neighbours.
-    #[inline]
-    fn join(&self, previous: u32, next: u32) -> Result<(), Corrupt> {
+        let (previous, next) = (links.previous(), links.next());
+        if (next, previous) == (NONE, NONE) {
+            self.ends.set(NONE, NONE);
+            return Ok(());
+        }
         let (before, after) = (self.at(previous)?, self.at(next)?);
         before.set(next, before.previous());
         after.set(after.next(), previous);
+        Ok(())
+    }
+
+    #[inline]
+    fn put(&self, entry: u32, next: u32, previous: u32) -> Result<(), Corrupt> {
+        (self.links)(entry)?.set(next, previous);
+        if (next, previous) == (NONE, NONE) {
+            self.ends.set(entry + 1, entry + 1);
+            return Ok(());
+        }
+        let (before, after) = (self.at(previous)?, self.at(next)?);
+        before.set(entry + 1, before.previous());
+        after.set(after.next(), entry + 1);
         Ok(())
     }
 
