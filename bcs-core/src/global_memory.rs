@@ -9,7 +9,6 @@
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -124,15 +123,6 @@ pub trait GlobalMemory {
         self.write(variable.address(), &value.to_le_bytes())
     }
 
-    /// Shows a range where it lies. None when the memory is not in one piece there: then it is to be read.
-    ///
-    /// # Errors
-    /// [`MemoryError::OutOfBounds`].
-    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, MemoryError> {
-        self.check(at, bytes)?;
-        Ok(None)
-    }
-
     /// Whether a range lies in the memory.
     ///
     /// # Errors
@@ -142,35 +132,6 @@ pub trait GlobalMemory {
             Some(end) if end.0 <= self.size_bytes() => Ok(()),
             _ => Err(MemoryError::OutOfBounds { at, bytes, size_bytes: self.size_bytes() }),
         }
-    }
-}
-
-/// A range of a memory where it lies, for who hands it on to the system by its address. It is no slice:
-/// another process, or a network card, may write to it meanwhile.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryView<'a> {
-    base: NonNull<u8>,
-    bytes: usize,
-    memory: PhantomData<&'a u8>,
-}
-
-impl MemoryView<'_> {
-    /// Where it begins in this process. [`MemoryView::bytes`] bytes from there can be read for as long as the
-    /// view lives.
-    pub fn as_ptr(&self) -> *const u8 {
-        self.base.as_ptr()
-    }
-
-    /// Its length in bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Copies what is there now, as much of it as there is room for.
-    pub fn copy_to(&self, into: &mut [u8]) {
-        let bytes = self.bytes.min(into.len());
-        // SAFETY: the source is the view's own and the destination exclusive, both at least so long.
-        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr(), into.as_mut_ptr(), bytes) };
     }
 }
 
@@ -228,12 +189,6 @@ impl<O> GlobalMemory for FlatMemory<O> {
         // of the same memory.
         unsafe { std::ptr::copy(from.as_ptr(), self.pointer(at), from.len()) };
         Ok(())
-    }
-
-    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, MemoryError> {
-        self.check(at, bytes)?;
-        let base = NonNull::new(self.pointer(at));
-        Ok(base.map(|base| MemoryView { base, bytes: bytes as usize, memory: PhantomData }))
     }
 
     fn load(&self, variable: GlobalVariable) -> Result<u64, MemoryError> {
@@ -351,14 +306,6 @@ mod tests {
                 Err(error) => assert_eq!(error, MemoryError::Misaligned(GlobalAddress(*at))),
             },
             Access::Read(at, bytes) => {
-                let view = memory.view(GlobalAddress(*at), *bytes as u64);
-                assert_eq!(view.is_ok(), inside(*at, *bytes));
-                if let Ok(Some(view)) = view {
-                    assert_eq!(view.bytes(), *bytes);
-                    let mut seen = vec![0xa5; *bytes];
-                    view.copy_to(&mut seen);
-                    assert_eq!(seen, &model[*at as usize..][..*bytes]);
-                }
                 let mut data = vec![0xa5; *bytes];
                 assert_eq!(memory.read(GlobalAddress(*at), &mut data).is_ok(), inside(*at, *bytes));
                 match inside(*at, *bytes) {

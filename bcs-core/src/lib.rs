@@ -31,7 +31,7 @@ pub mod units;
 pub mod wire;
 
 pub use event::{EventId, EventTable};
-pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
+pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
 pub use ids::{JobId, LocalRank, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};

@@ -2,7 +2,7 @@
 //! more than it must, and ends in a message.
 
 use bcs_core::event::EventId;
-use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
+use bcs_core::global_memory::{GlobalAddress, GlobalVariable};
 use bcs_core::{JobId, LocalRank, NodeId, NodeSet, Placement, Rank, SliceLength};
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Road, Source, Ticket};
 use nic_emu::arithmetic::Arithmetic;
@@ -342,10 +342,6 @@ impl Fabric for Broken {
     }
 
     fn read(&self, _: GlobalAddress, _: &mut [u8]) -> Result<(), FabricError> {
-        fault()
-    }
-
-    fn view(&self, _: GlobalAddress, _: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
         fault()
     }
 

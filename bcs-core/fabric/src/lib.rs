@@ -37,7 +37,7 @@ pub use ring_road::{ROAD_EVENTS, RingRoad, road_bytes};
 pub use road::{DrivenRoad, Road, check_record};
 
 use bcs_core::event::EventId;
-use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
+use bcs_core::global_memory::{GlobalAddress, GlobalVariable};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use std::cmp::Ordering;
@@ -171,14 +171,6 @@ pub trait Fabric {
     /// # Errors
     /// The range is not in the memory.
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError>;
-
-    /// Shows a range of this node's own global memory where it lies, registered with the network or not, for
-    /// who hands it on without a copy. None when it is not in one piece: then it is to be read. What is seen
-    /// there may change as soon as another node may put to it: whoever lets it do so has looked before.
-    ///
-    /// # Errors
-    /// The range is not in the memory.
-    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError>;
 
     /// Reads a variable of this node's own global memory.
     ///

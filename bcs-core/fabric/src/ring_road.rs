@@ -19,7 +19,7 @@ use super::{
     check_record,
 };
 use bcs_core::event::EventId;
-use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
+use bcs_core::global_memory::{GlobalAddress, GlobalVariable};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bytes::{Bytes, BytesMut};
@@ -345,10 +345,6 @@ impl<F: Fabric> Fabric for RingRoad<F> {
 
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
         self.fabric.read(at, into)
-    }
-
-    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
-        self.fabric.view(at, bytes)
     }
 
     fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {

@@ -46,7 +46,7 @@ pub use socket::SocketStatistics;
 
 use bcs_core::PortRange;
 use bcs_core::event::{EventId, EventTable};
-use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView};
+use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::TreeNode;
@@ -291,10 +291,6 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
 
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
         self.tree.memory().read(at, into).map_err(FabricError::memory(Operation::Read))
-    }
-
-    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
-        self.tree.memory().view(at, bytes).map_err(FabricError::memory(Operation::Read))
     }
 
     fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {

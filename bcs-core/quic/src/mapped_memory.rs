@@ -72,10 +72,9 @@ mod tests {
 
     /// How much of a memory is in use, in bytes: whole pages.
     fn resident_bytes(memory: &MappedMemory) -> usize {
-        let base = memory.view(GlobalAddress(0), 1).unwrap().unwrap().as_ptr();
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let start = format!("{:x}-", base as usize);
-        let mapping = smaps.lines().skip_while(|line| !line.starts_with(&start));
+        let size = format!(" {} kB", memory.size_bytes() >> 10);
+        let mapping = smaps.lines().skip_while(|line| !(line.starts_with("Size:") && line.ends_with(&size)));
         let rss =
             mapping.filter_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix("kB")).next().unwrap();
         rss.trim().parse::<usize>().unwrap() << 10

@@ -18,7 +18,7 @@ pub use world::Statistics;
 use super::{Assignment, Comparison, Fabric, FabricError, Operation, Road, Source, Ticket};
 use super::{check_nodes, check_record};
 use bcs_core::event::EventId;
-use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView};
+use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use network::nanoseconds;
@@ -171,12 +171,6 @@ impl Fabric for SimFabric {
     }
 
     /// All nodes' memory belongs to the cluster, which nobody may hold on to between two of its steps.
-    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
-        let world = self.world.borrow();
-        let checked = world.nodes[self.node.index()].memory().check(at, bytes);
-        checked.map(|()| None).map_err(FabricError::memory(Operation::Read))
-    }
-
     fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {
         let world = self.world.borrow();
         world.nodes[self.node.index()].memory().load(variable).map_err(FabricError::memory(Operation::Read))

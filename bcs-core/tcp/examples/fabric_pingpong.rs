@@ -1,18 +1,21 @@
-//! What the fabric over TCP costs, over loopback: latency, Compare-And-Write, bandwidth, records, processor
-//! time a message. The lines are those of the example `fabric_pingpong` for QUIC, and two for the road.
+//! What the fabrics over real networks cost, over loopback: latency, Compare-And-Write, bandwidth, records,
+//! processor time a message.
 //!
-//! `cargo run --release -p bcs-tcp --example tcp_pingpong`, optionally with the number of microseconds
-//! that a waiting node polls before it sleeps, and with one part alone: `set-up`, `latency`, `rate`, `puts`,
-//! `queries`, `bandwidth` or `road`. With `BCS_PLAIN=1` nothing is sealed. Every line says how its number
-//! came about; compare numbers of one run only. In a network namespace of one's own with the MTU `M`:
-//! `unshare --net sh -c 'ip link set lo mtu M up && PROGRAM 200 bandwidth'`.
+//! `cargo run --release -p bcs-tcp --example fabric_pingpong -- [NETWORK [MICROSECONDS [PART]]]`: the network
+//! is `tcp`, `plain` (TCP without a seal) or `quic`. A node polls for so many microseconds before it sleeps.
+//! The part is `set-up`, `latency`, `rate`, `puts`, `queries`, `bandwidth` or `road` (QUIC has no road of its
+//! own). Every line says how its number came about; compare numbers of one run only. In a network namespace
+//! with the MTU `M`: `unshare --net sh -c 'ip link set lo mtu M up && PROGRAM tcp 200 bandwidth'`.
 
 use bcs_core::{EventId, EventTable, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_credentials as credentials;
-use bcs_fabric::{Comparison, Condition, Fabric, Road, Source};
-use bcs_quic::{MappedMemory, map_memory};
+use bcs_credentials::Credential;
+use bcs_fabric::{Comparison, Condition, Driven, Fabric, Road, Source};
+use bcs_quic::{MappedMemory, QuicFabric, QuicOptions, QuicPort, map_memory};
 use bcs_tcp::{Member, NetworkId, TcpFabric, TcpOptions, TcpPort};
 use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -23,24 +26,78 @@ const REMOTE: EventId = EventId(1);
 const STOP: EventId = EventId(2);
 const AT: GlobalAddress = GlobalAddress(64);
 
+/// A network over which it is measured.
+trait Network: Driven + Sized {
+    /// The networks of so many nodes, by number.
+    fn join(credentials: Vec<Credential>, memory_bytes: u64, spin: Duration) -> Result<Vec<Self>>;
+
+    /// Messages that were sent, and frames or datagrams.
+    fn sent(&self) -> (u64, u64);
+}
+
+/// Joins bound ports to one network.
+fn join<P, F>(
+    names: Vec<String>,
+    ports: Vec<P>,
+    address: impl Fn(&P) -> SocketAddr,
+    connect: impl Fn(P, Vec<Member>) -> Result<F>,
+) -> Result<Vec<F>> {
+    let member = |(name, port): (String, &P)| Member { name, address: address(port) };
+    let roster: Vec<Member> = names.into_iter().zip(&ports).map(member).collect();
+    ports.into_iter().map(|port| connect(port, roster.clone())).collect()
+}
+
+/// Whether frames of TCP are sealed.
+static SEAL: AtomicBool = AtomicBool::new(true);
+
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+impl Network for TcpFabric<MappedMemory> {
+    fn join(credentials: Vec<Credential>, memory_bytes: u64, spin: Duration) -> Result<Vec<Self>> {
+        let names = credentials.iter().map(Credential::name).collect();
+        let seal = SEAL.load(Ordering::Relaxed);
+        let bind = |credential| {
+            let options = TcpOptions::new(NetworkId(1), credential, ADDRESS);
+            Ok(TcpPort::bind(TcpOptions { spin, seal, ..options })?)
+        };
+        let ports = credentials.into_iter().map(bind).collect::<Result<_>>()?;
+        join(names, ports, TcpPort::local_address, |port, roster| {
+            Ok(port.connect(roster, map_memory(memory_bytes)?, EventTable::new(4))?)
+        })
+    }
+
+    fn sent(&self) -> (u64, u64) {
+        let statistics = self.statistics();
+        (statistics.messages.sent, statistics.frames_sent)
+    }
+}
+
+impl Network for QuicFabric<MappedMemory> {
+    fn join(credentials: Vec<Credential>, memory_bytes: u64, spin: Duration) -> Result<Vec<Self>> {
+        let names = credentials.iter().map(Credential::name).collect();
+        let bind = |credential| {
+            let options = QuicOptions::new(NetworkId(1), credential, ADDRESS);
+            Ok(QuicPort::bind(QuicOptions { spin, ..options })?)
+        };
+        let ports = credentials.into_iter().map(bind).collect::<Result<_>>()?;
+        join(names, ports, QuicPort::local_address, |port, roster| {
+            Ok(port.connect(roster, map_memory(memory_bytes)?, EventTable::new(4))?)
+        })
+    }
+
+    fn sent(&self) -> (u64, u64) {
+        let statistics = self.statistics();
+        (statistics.messages.sent, statistics.socket.sent)
+    }
+}
+
 /// A network of nodes in this process, all links up.
-fn start(nodes: u32, memory_bytes: u64, spin: Duration) -> Result<Vec<TcpFabric<MappedMemory>>> {
+fn start<F: Network>(nodes: u32, memory_bytes: u64, spin: Duration) -> Result<Vec<F>> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node-{node}")).collect();
     let credentials = credentials::mint("pingpong", names.iter().map(String::as_str))?;
-    let mut ports = Vec::new();
-    for credential in credentials {
-        let options = TcpOptions::new(NetworkId(1), credential, [127, 0, 0, 1].into());
-        let seal = std::env::var_os("BCS_PLAIN").is_none();
-        ports.push(TcpPort::bind(TcpOptions { spin, seal, ..options })?);
-    }
-    let members = names.into_iter().zip(&ports);
-    let roster: Vec<Member> =
-        members.map(|(name, port)| Member { name, address: port.local_address() }).collect();
-    let mut fabrics = Vec::new();
-    for port in ports {
-        fabrics.push(port.connect(roster.clone(), map_memory(memory_bytes)?, EventTable::new(4))?);
-    }
-    fabrics.iter_mut().for_each(TcpFabric::begin_connect_all);
+    let mut fabrics = F::join(credentials, memory_bytes, spin)?;
+    let all = NodeSet::all(nodes);
+    fabrics.iter_mut().for_each(|fabric| fabric.begin_connect(&all));
     while fabrics.iter().any(|fabric| !fabric.unconnected().is_empty()) {
         fabrics.iter_mut().try_for_each(Fabric::progress)?;
     }
@@ -67,12 +124,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn messages(fabrics: &[TcpFabric<MappedMemory>]) -> u64 {
-    fabrics.iter().map(|fabric| fabric.statistics().messages.sent).sum()
+fn messages(fabrics: &[impl Network]) -> u64 {
+    fabrics.iter().map(|fabric| fabric.sent().0).sum()
 }
 
 fn put(
-    fabric: &mut TcpFabric<MappedMemory>,
+    fabric: &mut impl Fabric,
     bytes: &[u8],
     to: u32,
     event: Option<EventId>,
@@ -82,9 +139,9 @@ fn put(
 }
 
 /// Two nodes, a thread each: half a round trip of 8-byte puts.
-fn latency(spin: Duration) -> Result<()> {
+fn latency<F: Network>(spin: Duration) -> Result<()> {
     const ROUNDS: usize = 3000;
-    let mut fabrics = start(2, MEMORY_BYTES, spin)?;
+    let mut fabrics = start::<F>(2, MEMORY_BYTES, spin)?;
     let (Some(mut b), Some(mut a)) = (fabrics.pop(), fabrics.pop()) else { return Ok(()) };
     let (processor, began) = (processor_time(), now());
     let (rounds, (elapsed, processor), frames) = std::thread::scope(|scope| {
@@ -94,10 +151,10 @@ fn latency(spin: Duration) -> Result<()> {
                 put(&mut b, &[1; 8], 0, None, REMOTE)?;
             }
             b.wait_event(STOP)?;
-            b.shutdown(Duration::from_secs(5))?;
+            b.leave(Duration::from_secs(5));
             Ok(())
         });
-        let (mut rounds, before) = (Vec::new(), a.statistics().frames_sent);
+        let (mut rounds, before) = (Vec::new(), a.sent().1);
         for _ in 0..ROUNDS {
             let began = now();
             put(&mut a, &[1; 8], 1, None, REMOTE)?;
@@ -105,10 +162,10 @@ fn latency(spin: Duration) -> Result<()> {
             rounds.push(microseconds(began.elapsed()) / 2.0);
         }
         let used = (began.elapsed(), processor_time() - processor);
-        let frames = a.statistics().frames_sent - before;
+        let frames = a.sent().1 - before;
         put(&mut a, &[1; 8], 1, Some(LOCAL), STOP)?;
         a.wait_event(LOCAL)?;
-        a.shutdown(Duration::from_secs(5))?;
+        a.leave(Duration::from_secs(5));
         other.join().map_err(|_| "the other node's thread failed")??;
         Result::Ok((rounds, used, frames))
     })?;
@@ -125,9 +182,9 @@ fn latency(spin: Duration) -> Result<()> {
 
 /// All nodes driven by one thread, so that its time is the processor time of all: a put and its
 /// acknowledgement.
-fn cost_of_puts() -> Result<()> {
+fn cost_of_puts<F: Network>() -> Result<()> {
     const ROUNDS: usize = 5000;
-    let mut fabrics = start(2, MEMORY_BYTES, Duration::ZERO)?;
+    let mut fabrics = start::<F>(2, MEMORY_BYTES, Duration::ZERO)?;
     for burst in [1, 16] {
         let (before, began) = (messages(&fabrics), processor_time());
         for _ in 0..ROUNDS / burst {
@@ -151,9 +208,9 @@ fn cost_of_puts() -> Result<()> {
 }
 
 /// A round that finds nothing to do.
-fn cost_of_idle_rounds() -> Result<()> {
+fn cost_of_idle_rounds<F: Network>() -> Result<()> {
     const ROUNDS: u32 = 200_000;
-    let mut fabrics = start(2, MEMORY_BYTES, Duration::ZERO)?;
+    let mut fabrics = start::<F>(2, MEMORY_BYTES, Duration::ZERO)?;
     let began = processor_time();
     for _ in 0..ROUNDS {
         fabrics[0].progress()?;
@@ -167,9 +224,9 @@ fn cost_of_idle_rounds() -> Result<()> {
 }
 
 /// All nodes driven by one thread: a Compare-And-Write over all of them.
-fn compare_and_write(nodes: u32) -> Result<()> {
+fn compare_and_write<F: Network>(nodes: u32) -> Result<()> {
     const ROUNDS: usize = 1500;
-    let mut fabrics = start(nodes, MEMORY_BYTES, Duration::ZERO)?;
+    let mut fabrics = start::<F>(nodes, MEMORY_BYTES, Duration::ZERO)?;
     let variable = GlobalVariable::at(AT)?;
     let comparison = Comparison { variable, condition: Condition::Equal, value: 0 };
     let all = NodeSet::all(nodes);
@@ -198,11 +255,11 @@ fn compare_and_write(nodes: u32) -> Result<()> {
 
 /// Two nodes, a thread each, both polling: windows of puts of 8 bytes, one window complete before the next
 /// begins.
-fn rate() -> Result<()> {
+fn rate<F: Network>() -> Result<()> {
     const WINDOW: usize = 64;
     const ROUNDS: usize = 500;
     let data = [1; 8];
-    let (times, processor) = windows(&data, WINDOW, ROUNDS)?;
+    let (times, processor) = windows::<F>(&data, WINDOW, ROUNDS)?;
     println!(
         "8-byte put, {WINDOW} at a time, a thread a node: {:>5.2} M/s (median); {:.2} us of processor time a put",
         WINDOW as f64 / median(times) / 1e6,
@@ -213,8 +270,8 @@ fn rate() -> Result<()> {
 
 /// Two nodes, a thread each, both polling: windows of puts of a size, one window complete before the next
 /// begins.
-fn bandwidth(bytes: usize, window: usize, rounds: usize) -> Result<()> {
-    let (times, processor) = windows(&vec![0x5a; bytes], window, rounds)?;
+fn bandwidth<F: Network>(bytes: usize, window: usize, rounds: usize) -> Result<()> {
+    let (times, processor) = windows::<F>(&vec![0x5a; bytes], window, rounds)?;
     println!(
         "put of {:>5} KiB, {window:>2} at a time, a thread a node: {:>8.1} MB/s (median); {:.2} ns of processor time a byte",
         bytes >> 10,
@@ -225,8 +282,8 @@ fn bandwidth(bytes: usize, window: usize, rounds: usize) -> Result<()> {
 }
 
 /// The seconds that each window took, and the processor time of all.
-fn windows(data: &[u8], window: usize, rounds: usize) -> Result<(Vec<f64>, Duration)> {
-    let mut fabrics = start(2, data.len() as u64 + MEMORY_BYTES, Duration::from_millis(1))?;
+fn windows<F: Network>(data: &[u8], window: usize, rounds: usize) -> Result<(Vec<f64>, Duration)> {
+    let mut fabrics = start::<F>(2, data.len() as u64 + MEMORY_BYTES, Duration::from_millis(1))?;
     let (Some(mut b), Some(mut a)) = (fabrics.pop(), fabrics.pop()) else {
         return Ok((Vec::new(), Duration::ZERO));
     };
@@ -234,7 +291,7 @@ fn windows(data: &[u8], window: usize, rounds: usize) -> Result<(Vec<f64>, Durat
     let times: Vec<f64> = std::thread::scope(|scope| {
         let other = scope.spawn(move || -> Result<()> {
             b.wait_event(STOP)?;
-            b.shutdown(Duration::from_secs(5))?;
+            b.leave(Duration::from_secs(5));
             Ok(())
         });
         let mut times = Vec::new();
@@ -251,7 +308,7 @@ fn windows(data: &[u8], window: usize, rounds: usize) -> Result<(Vec<f64>, Durat
         }
         put(&mut a, &[], 1, Some(LOCAL), STOP)?;
         a.wait_event(LOCAL)?;
-        a.shutdown(Duration::from_secs(5))?;
+        a.leave(Duration::from_secs(5));
         other.join().map_err(|_| "the other node's thread failed")??;
         Result::Ok(times)
     })?;
@@ -260,7 +317,7 @@ fn windows(data: &[u8], window: usize, rounds: usize) -> Result<(Vec<f64>, Durat
 
 /// Two nodes, a thread each, both polling: half a round trip of records by the road.
 fn road_latency(bytes: usize, rounds: usize) -> Result<()> {
-    let mut fabrics = start(2, MEMORY_BYTES, Duration::ZERO)?;
+    let mut fabrics = start::<TcpFabric<MappedMemory>>(2, MEMORY_BYTES, Duration::ZERO)?;
     let (Some(mut b), Some(mut a)) = (fabrics.pop(), fabrics.pop()) else { return Ok(()) };
     let record = vec![1; bytes];
     let pass = |fabric: &mut TcpFabric<MappedMemory>, to: u32| -> Result<()> {
@@ -279,7 +336,7 @@ fn road_latency(bytes: usize, rounds: usize) -> Result<()> {
                 pass(&mut b, 0)?;
             }
             b.wait_event(STOP)?;
-            b.shutdown(Duration::from_secs(5))?;
+            b.leave(Duration::from_secs(5));
             Ok(())
         });
         let mut times = Vec::new();
@@ -291,7 +348,7 @@ fn road_latency(bytes: usize, rounds: usize) -> Result<()> {
         }
         put(&mut a, &[], 1, Some(LOCAL), STOP)?;
         a.wait_event(LOCAL)?;
-        a.shutdown(Duration::from_secs(5))?;
+        a.leave(Duration::from_secs(5));
         other.join().map_err(|_| "the other node's thread failed")??;
         Result::Ok(times)
     })?;
@@ -304,14 +361,14 @@ fn road_latency(bytes: usize, rounds: usize) -> Result<()> {
 }
 
 /// What it takes to mint the keys of a network, and to bring up its links.
-fn set_up() -> Result<()> {
+fn set_up<F: Network>() -> Result<()> {
     const NODES: usize = 16;
     let names: Vec<String> = (0..NODES).map(|node| format!("node-{node}")).collect();
     let began = now();
     credentials::mint("job", names.iter().map(String::as_str))?;
     let minted = began.elapsed();
     let began = now();
-    drop(start(NODES as u32, MEMORY_BYTES, Duration::ZERO)?);
+    drop(start::<F>(NODES as u32, MEMORY_BYTES, Duration::ZERO)?);
     let links = NODES * (NODES - 1) / 2;
     println!(
         "keys of {NODES} nodes: {:.1} ms; {links} links up, one thread: {:.1} ms, {:.2} ms a link",
@@ -324,35 +381,46 @@ fn set_up() -> Result<()> {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let spin = Duration::from_micros(arguments.first().map_or(Ok(200), |argument| argument.parse())?);
-    let is_wanted = |part: &str| arguments.get(1).is_none_or(|wanted| wanted == part);
-    if is_wanted("set-up") {
-        set_up()?;
+    let network = arguments.first().map_or("tcp", String::as_str);
+    let spin = Duration::from_micros(arguments.get(1).map_or(Ok(200), |argument| argument.parse())?);
+    let is_wanted = |part: &str| arguments.get(2).is_none_or(|wanted| wanted == part);
+    match network {
+        "quic" => return measure::<QuicFabric<MappedMemory>>(spin, is_wanted),
+        "tcp" | "plain" => SEAL.store(network == "tcp", Ordering::Relaxed),
+        other => return Err(format!("'{other}' is no network: write tcp, plain or quic").into()),
     }
-    if is_wanted("latency") {
-        latency(Duration::ZERO)?;
-        latency(spin)?;
-    }
-    if is_wanted("rate") {
-        rate()?;
-    }
-    if is_wanted("puts") {
-        cost_of_puts()?;
-        cost_of_idle_rounds()?;
-    }
-    if is_wanted("queries") {
-        for nodes in [2, 4, 8, 16] {
-            compare_and_write(nodes)?;
-        }
-    }
+    measure::<TcpFabric<MappedMemory>>(spin, is_wanted)?;
     if is_wanted("road") {
         road_latency(8, 20_000)?;
         road_latency(64 << 10, 4000)?;
     }
+    Ok(())
+}
+
+fn measure<F: Network>(spin: Duration, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
+    if is_wanted("set-up") {
+        set_up::<F>()?;
+    }
+    if is_wanted("latency") {
+        latency::<F>(Duration::ZERO)?;
+        latency::<F>(spin)?;
+    }
+    if is_wanted("rate") {
+        rate::<F>()?;
+    }
+    if is_wanted("puts") {
+        cost_of_puts::<F>()?;
+        cost_of_idle_rounds::<F>()?;
+    }
+    if is_wanted("queries") {
+        for nodes in [2, 4, 8, 16] {
+            compare_and_write::<F>(nodes)?;
+        }
+    }
     if is_wanted("bandwidth") {
-        bandwidth(64 << 10, 16, 400)?;
-        bandwidth(1 << 20, 1, 400)?;
-        bandwidth(4 << 20, 1, 100)?;
+        bandwidth::<F>(64 << 10, 16, 400)?;
+        bandwidth::<F>(1 << 20, 1, 400)?;
+        bandwidth::<F>(4 << 20, 1, 100)?;
     }
     Ok(())
 }
