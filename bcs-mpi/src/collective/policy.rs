@@ -28,10 +28,15 @@ const LEAST_OF_SHARES: usize = 4 << 10;
 const LEAST_BETWEEN_NODES: usize = 512 << 10;
 
 /// Members on one node from which on the NIC goes slab by slab, where ranks share cores. An allreduce of 16
-/// KB takes 28 µs with 8 ranks on two cores, and 52 by an exchange; of 64 KB 80, and 89; with 16 ranks 58 and
-/// 176, and 190 and 351 (`storm run --collective allreduce=nic -n 8 microbench allreduce --sizes 16K,64K`).
-/// With 4 ranks it is slower.
-const LEAST_OF_SLABS: usize = 5;
+/// KB takes 10 µs with 3 ranks on two cores, and 15 by an exchange, 13 and 26 with 4 ranks, 28 and 52 with 8,
+/// 58 and 176 with 16 (`storm run --collective allreduce=nic -n 8 microbench allreduce --sizes 16K`).
+const LEAST_OF_SLABS: usize = 3;
+
+/// Slabs of a broadcast up to which the NIC is quicker there, with three members and with more of them. With
+/// 4 ranks on two cores 64 KB take 17 µs, and 45 by an exchange; 1 MB 217, and 491 (235 both ways if the root
+/// stays the same); with 8 ranks 37 and 84, and 560 and 1,000; with 3 ranks 1 MB 178 and 211, or 192 and 137
+/// (`storm run --collective bcast=nic -n 4 microbench bcast,bcast0 --sizes 64K,1M`).
+const BROADCAST_SLABS: [usize; 2] = [16, 128];
 
 /// Bytes of a block up to which a message costs more than they do.
 const FEW_BYTES: usize = 512;
@@ -139,6 +144,11 @@ impl<'a> Situation<'a> {
             && self.size() >= LEAST_OF_SLABS
             && self.bytes() <= slabs * SLAB_BYTES
             && self.party.is_some_and(Party::is_crowded)
+    }
+
+    /// Slabs of a broadcast up to which the NIC is quicker than an exchange, where ranks share cores.
+    fn slabs_of_a_broadcast(&self) -> usize {
+        BROADCAST_SLABS[(self.size() > LEAST_OF_SLABS) as usize]
     }
 
     /// Operands travel as they lie in memory.

@@ -3,7 +3,6 @@
 use super::buffer::Buffer;
 use super::cross_memory::{Attempt, Direction, ProcessMemory};
 use super::error::ChannelError;
-use super::pace::Way;
 use super::peer::Peer;
 use super::stores::Stores;
 use super::window::{Filling, drain_slot, has_filled, pace};
@@ -11,7 +10,10 @@ use crate::memory::status::Activity;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::transfer::{Pinned, Range, Transfer, Worker};
 use crate::memory::{LocalRank, NicMemory};
-use crate::policy::channel::{Policy, window_trial_bytes};
+use crate::policy::channel::Policy;
+
+/// [`Transfer::began`] of a message of which an end was elsewhere for a while.
+const UNTIMED: u64 = u64::MAX;
 
 /// Which end of a message a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,9 @@ pub fn advance(
         }
         _ => idle.set(0),
     }
+    if step == Step::Finished {
+        job.note_end()?;
+    }
     Ok(step)
 }
 
@@ -167,23 +172,11 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
     fn send(&self, buffer: &Buffer, stores: &mut Stores) -> Result<Step, ChannelError> {
         let peer = self.activity(self.transfer.destination.get())?;
         let window = self.transfer.window.get();
-        let together = self.together(peer);
-        if window != 0 && (together || !self.may_attach()) {
-            let mut most = self.policy.step_bytes;
-            let bytes = self.transfer.bytes.get();
-            if together && self.may_attach() && self.policy.learn {
-                most = match pace(self.memory, window - 1)?.way(bytes, self.pinned.claimed() == 0) {
-                    Way::Window => most,
-                    Way::Attach { trial: true } if self.pinned.claimed() == 0 => window_trial_bytes(bytes),
-                    Way::Attach { .. } => 0,
-                };
-            }
-            if most > 0 {
-                let filling = Filling::lock(self.memory, window - 1, self.index, self.policy)?;
-                return filling.map_or(Ok(Step::Blocked), |filling| {
-                    self.fill_window(&filling, buffer, peer, most, stores)
-                });
-            }
+        let flows = self.together(peer) && !self.goes_by_attach()?;
+        if window != 0 && (flows || !self.may_attach()) {
+            let filling = Filling::lock(self.memory, window - 1, self.index, self.policy)?;
+            return filling
+                .map_or(Ok(Step::Blocked), |filling| self.fill_window(&filling, buffer, peer, stores));
         }
         self.attach_or_wait(Direction::Write, buffer, self.transfer.destination.get(), peer)
     }
@@ -196,10 +189,7 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
         if self.transfer.window.get() != 0 {
             let number = self.transfer.window.get() - 1;
             let window = self.memory.window(number)?;
-            let flows = self.together(peer)
-                && !(self.policy.learn
-                    && self.may_attach()
-                    && pace(self.memory, number)?.prefers_attach(self.transfer.bytes.get()));
+            let flows = self.together(peer) && !self.goes_by_attach()?;
             loop {
                 if has_filled(self.transfer) {
                     // SAFETY: this side is pinned by its own process, whose receive this buffer was given
@@ -236,12 +226,11 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
         filling: &Filling<'_>,
         buffer: &Buffer,
         peer: Activity,
-        most: u64,
         stores: &mut Stores,
     ) -> Result<Step, ChannelError> {
         let mut done = 0;
         let mut patience = 0;
-        while done < most {
+        while done < self.policy.step_bytes {
             let chunk = self.policy.chunk_bytes(self.pinned.claimed(), self.pinned.unclaimed());
             if let Some(place) = filling.room(chunk as usize)? {
                 let Some(range) = self.pinned.claim(chunk)? else {
@@ -290,14 +279,11 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
                 Direction::Write => &self.transfer.destination_address,
             };
             let there = there.get().wrapping_add(range.offset);
-            let (here, started) = (buffer.at(range)?, (self.ticks)());
+            let here = buffer.at(range)?;
             // SAFETY: the range is within the buffer that the program gave for this message, and this side is
             // pinned by its own process.
             match unsafe { self.processes.attach(direction, peer, here, there, range.bytes)? } {
                 Attempt::Moved(bytes) => {
-                    if self.policy.learn && direction == Direction::Write && activity == Activity::Polling {
-                        self.note_attach((self.ticks)().saturating_sub(started), bytes)?;
-                    }
                     if bytes < range.bytes {
                         self.pinned
                             .give_back(Range { offset: range.offset + bytes, bytes: range.bytes - bytes });
@@ -315,14 +301,6 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
             }
         }
         Ok(Step::Progress)
-    }
-
-    /// The sender notes the pace of attach, where it has a choice.
-    fn note_attach(&self, ticks: u64, bytes: u64) -> Result<(), ChannelError> {
-        if let Some(window) = self.transfer.window.get().checked_sub(1) {
-            pace(self.memory, window)?.note_attach(self.transfer.bytes.get(), ticks, bytes);
-        }
-        Ok(())
     }
 
     /// A rank's message to itself.
@@ -355,9 +333,43 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
         if self.pinned.awaits_grant() { Step::Granted } else { Step::Blocked }
     }
 
-    /// Whether both ends are at work, so that the window flows.
+    /// Whether both ends are at work, so that the window flows. A message that they are not at all the time
+    /// is not timed.
     fn together(&self, peer: Activity) -> bool {
-        self.policy.pipeline && peer == Activity::Polling
+        let together = self.policy.pipeline && peer == Activity::Polling;
+        if !together && self.transfer.began.get() != UNTIMED {
+            self.transfer.began.set(UNTIMED);
+        }
+        together
+    }
+
+    /// Whether a message goes by attach although its window flows, by what others took.
+    fn goes_by_attach(&self) -> Result<bool, ChannelError> {
+        let learns = self.policy.learn && self.may_attach();
+        let Some(window) = self.transfer.window.get().checked_sub(1).filter(|_| learns) else {
+            return Ok(false);
+        };
+        let by_attach = pace(self.memory, window)?.goes_by_attach(self.transfer.bytes.get());
+        let began = &self.transfer.began;
+        match began.get() {
+            0 if self.pinned.claimed() == 0 => began.set((self.ticks)() << 1 | by_attach as u64),
+            0 => began.set(UNTIMED),
+            UNTIMED => {}
+            began => return Ok(began & 1 != 0),
+        }
+        Ok(by_attach)
+    }
+
+    /// The last byte is in place: notes what the message took.
+    fn note_end(&self) -> Result<(), ChannelError> {
+        let began = self.transfer.began.get();
+        let (Some(window), true) = (self.transfer.window.get().checked_sub(1), began != 0) else {
+            return Ok(());
+        };
+        let ticks = (self.ticks)().saturating_sub(began >> 1);
+        let ticks = if began == UNTIMED || ticks == 0 { None } else { Some(ticks) };
+        pace(self.memory, window)?.note(self.transfer.bytes.get(), began & 1 != 0, ticks);
+        Ok(())
     }
 
     fn may_attach(&self) -> bool {

@@ -31,7 +31,7 @@ const UNIT_BYTES: usize = 4096;
 const UNITS: usize = WINDOW_DATA_BYTES / UNIT_BYTES;
 const SEQUENCE_BITS: u32 = 48;
 
-/// The start of a window; only its sending rank writes it, and the receivers look at its pace.
+/// The start of a window. Its sending rank writes it, but for the pace, which belongs to both ends.
 #[repr(C, align(4096))]
 struct WindowHeader {
     lock: AtomicU32,
@@ -48,7 +48,7 @@ const _: () = {
     assert!(TRANSFERS <= 1 << (64 - SEQUENCE_BITS), "a tenant's transfer fits in its high bits");
 };
 
-/// What the sender of a window has learnt of its pace.
+/// What has been learnt of the channels of a window's sender.
 #[inline]
 pub(super) fn pace(memory: &NicMemory, window: u32) -> Result<&Pace, Corrupt> {
     // SAFETY: as in `Filling::lock`.
@@ -66,7 +66,6 @@ pub(super) struct Filling<'a> {
     header: &'a WindowHeader,
     data: NonNull<u8>,
     units: usize,
-    learn: bool,
     index: u32,
     transfer: &'a Transfer,
 }
@@ -96,7 +95,7 @@ impl<'a> Filling<'a> {
         let transfer = memory.transfer(index)?;
         let units = policy.window_bytes.clamp(2 * SLOT_BYTES, WINDOW_DATA_BYTES) / UNIT_BYTES;
         let locked = header.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        Ok(locked.then_some(Self { memory, header, data, units, learn: policy.learn, index, transfer }))
+        Ok(locked.then_some(Self { memory, header, data, units, index, transfer }))
     }
 
     /// The place for a chunk of at most `bytes` bytes, if a slot and the next place in the window are free.
@@ -153,7 +152,6 @@ impl<'a> Filling<'a> {
         let side = self.transfer.side(Worker::Source);
         let sequence = side.slots.load(Ordering::Relaxed).wrapping_add(1);
         let count = (range.bytes as usize).div_ceil(UNIT_BYTES);
-        let started = ticks();
         // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the
         // caller's promise.
         unsafe {
@@ -170,15 +168,6 @@ impl<'a> Filling<'a> {
         slot.place.set((first * UNIT_BYTES) as u64);
         slot.sequence.store(sequence, Ordering::Release);
         side.slots.store(sequence, Ordering::Relaxed);
-        if self.learn && range.bytes >= UNIT_BYTES as u64 {
-            let mut ticks = ticks().saturating_sub(started);
-            if stores.are_streaming() {
-                // The receiver reads from memory what the sender writes to it: together they take longer than
-                // either.
-                ticks += ticks / 2;
-            }
-            self.header.pace.note_window(self.transfer.bytes.get(), ticks, range.bytes);
-        }
     }
 }
 

@@ -154,7 +154,7 @@ impl Staged {
     /// Lets the ranks of this node have what has come for them. True if something was done.
     pub fn land(&mut self, completer: &mut Completer<'_>) -> Result<bool, GlobalError> {
         let memory = completer.memory;
-        let policy = self.policy.get_or_insert_with(|| Policy { learn: false, ..Policy::for_node(memory) });
+        let policy = self.policy.get_or_insert_with(|| Policy::for_node(memory));
         let (mut moved, mut over) = (false, Vec::new());
         for (&id, landing) in &mut self.landing {
             let Some(transfer) = landing.start(completer)? else { continue };

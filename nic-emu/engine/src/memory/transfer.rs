@@ -12,7 +12,7 @@
 //!
 //! ```text
 //!  line 0     who, where, how much; window; links        written by the processor before the start
-//!  line 1     granted, cursor, count of ranges given back claims
+//!  line 1     granted, cursor, count of ranges given back claims; when it began
 //!  line 2     moved, finished, left, helped              one add per range in place
 //!  lines 3-5  source, destination, outside               each written by its side alone
 //!  line 6     ranges given back
@@ -151,7 +151,11 @@ pub struct Transfer {
     /// The first byte that nobody has claimed.
     pub cursor: AtomicU64,
     given_back: AtomicU32,
-    _pad1: [u32; 11],
+    _pad1: u32,
+    /// Of a message that both ends wait for: when its first byte was claimed, and by which channel
+    /// (`channel::advance`); 0 before.
+    pub began: Word64,
+    _pad2: [u64; 4],
 
     /// Bytes in place.
     pub moved: AtomicU64,
@@ -162,13 +166,13 @@ pub struct Transfer {
     pub left: AtomicU32,
     /// 1 while the NIC thread moves bytes of it; it may not be reaped meanwhile.
     pub helped: AtomicU32,
-    _pad2: [u32; 11],
+    _pad3: [u32; 11],
 
     sides: [TransferSide; WORKERS],
     /// Ranges that were given back, each in one word, so that taking one from another worker is one swap; 0
     /// is none.
     returned: [AtomicU64; WORKERS],
-    _pad3: [u64; 5],
+    _pad4: [u64; 5],
 
     /// Slots, by sequence number modulo their number.
     pub slots: [Slot; WINDOW_SLOTS],
@@ -204,6 +208,7 @@ impl Transfer {
         self.window.set(window.map_or(0, |w| w.wrapping_add(1)));
         self.granted.store(granted.min(pair.bytes), Ordering::Relaxed);
         self.cursor.store(0, Ordering::Relaxed);
+        self.began.set(0);
         self.moved.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
     }

@@ -27,15 +27,14 @@ use crate::memory::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};
 /// The smallest chunk of a message for the window, and the unit of cutting for cross-memory attach: a page.
 const CHUNK_BYTES: u64 = 4 << 10;
 
-/// Messages of a size class that a sender puts through its window before it times attach for the first time:
-/// the first ones pay for pages that are touched for the first time.
-pub(crate) const FIRST_TRIAL_MESSAGES: u32 = 16;
-/// Attach is timed again once in so many messages that go through the window: at most 1 in 1000 is three
-/// times as slow.
-pub(crate) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
-/// The window is timed again once in so many messages that go by attach, with [`window_trial_bytes`] of the
-/// message.
-pub(crate) const WINDOW_TRIAL_MESSAGES: u32 = 64;
+/// Messages of a size class before the first trial of the channel that is not in use: the first ones pay for
+/// pages that are touched for the first time.
+pub(crate) const FIRST_TRIAL_MESSAGES: u32 = 32;
+/// Messages of a trial, and before it of what is in use, that are compared. The window is slow for the first
+/// ones of a trial, as its lines are in no cache.
+pub(crate) const TRIAL_MESSAGES: u32 = 8;
+/// Messages from one trial to the next: one in a hundred goes by what is slower.
+pub(crate) const ROUND_MESSAGES: u32 = 1024;
 
 /// Bytes of a copy into NIC memory that is timed, at least: shorter ones say more of the clock, the store
 /// buffer and the wait for streaming stores to be out than of the pace of the stores.
@@ -72,13 +71,6 @@ pub(crate) fn stays_streaming(through_caches: u64, past_them: u64) -> bool {
     2 * through_caches > 3 * past_them && through_caches > past_them + FROM_MEMORY_TICKS
 }
 
-/// Bytes of a trial of the window: enough chunks that the first one, which waits for more than its lines,
-/// does not tell alone; few enough that it costs no more than a message or two where the window is slowest.
-#[inline]
-pub(crate) fn window_trial_bytes(message_bytes: u64) -> u64 {
-    (message_bytes / 4).clamp(2 * CHUNK_BYTES, 64 << 10)
-}
-
 /// Classes of message sizes whose paces are learnt apart.
 pub(crate) const SIZE_CLASSES: usize = 3;
 
@@ -92,14 +84,10 @@ pub(crate) fn size_class(message_bytes: u64) -> usize {
     }
 }
 
-/// Whether the window, by its sender's ticks, is slower than attach by both ends; `now` says what is in use,
-/// which a difference of less than a fifth does not change. The sender of a short message sees half of what
-/// the window costs: the lines that tell of its few chunks travel after it has written them.
+/// Whether one channel is faster than the one in use, by what messages took: by an eighth at least.
 #[inline]
-pub(crate) fn is_slower(class: usize, window_ticks: u32, attach_ticks: u32, now: bool) -> bool {
-    let window = window_ticks as u64 * if class == 0 { 2 } else { 1 };
-    let attach = attach_ticks as u64;
-    if now { 6 * window > 5 * attach } else { 5 * window > 6 * attach }
+pub(crate) fn is_faster(tried_ticks: u32, used_ticks: u32) -> bool {
+    9 * tried_ticks as u64 <= 8 * used_ticks as u64
 }
 
 /// The thresholds of the channels.
@@ -111,7 +99,8 @@ pub struct Policy {
     /// Bytes of a sender's window that are in use, at most [`WINDOW_DATA_BYTES`]: the distance at which it
     /// comes back to a line.
     pub window_bytes: usize,
-    /// Whether senders learn by timing which of window and attach is faster; if not, the window is used.
+    /// Whether it is learnt by timing messages which of window and attach is faster; if not, the window is
+    /// used.
     pub learn: bool,
     /// Looks at the window before an end that found nothing to do in it returns to its caller.
     pub patience: u32,
