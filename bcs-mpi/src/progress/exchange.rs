@@ -113,8 +113,8 @@ impl Exchange {
         self.key.set(LaneKey(context, sequence, step + 1));
     }
 
-    fn way_to_give(&self, giving: &Giving<'_>) -> MpiResult<By> {
-        with(|process| Ok(process.port.way_to_give(giving)))
+    fn way_to_give(&self, giving: &Giving<'_>, in_parts: bool) -> MpiResult<By> {
+        with(|process| Ok(process.port.way_to_give(giving, in_parts)))
     }
 
     /// Gives that to its readers, as soon as the lane has room for it.
@@ -211,7 +211,8 @@ impl Exchange {
             self.next_step();
             // How fast a lane is, the fastest of some parts says better than each by itself.
             if is_giver && by == By::Lane && parts % policy::PARTS_A_LOOK == 0 {
-                by = self.way_to_give(&Giving::Same { data: memory.first(), bytes: part.min(bytes) })?;
+                let giving = Giving::Same { data: memory.first(), bytes: part.min(bytes) };
+                by = self.way_to_give(&giving, true)?;
             }
             parts += 1;
             let rest = memory.part(start..bytes);
@@ -281,7 +282,7 @@ impl Exchange {
         combine: impl FnOnce(&[*const u8]) -> MpiResult,
     ) -> MpiResult {
         self.next_step();
-        let by = self.way_to_give(&contribution.giving)?;
+        let by = self.way_to_give(&contribution.giving, false)?;
         // SAFETY: the caller's promise.
         let mut given = unsafe { self.give(by, contribution).await? };
         let (mut messages, mut held) = (Join::new(), Vec::new());

@@ -3,7 +3,8 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
-use crate::channel::{CrossMemory, Direction, Peer, ProcessMemory, copy};
+use crate::channel::{CrossMemory, Direction, Peer, ProcessMemory};
+use crate::host::clock::ticks;
 use crate::host::cross_memory::CrossMemoryAttach;
 use crate::memory::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
@@ -47,30 +48,33 @@ impl Giving<'_> {
 }
 
 impl Port {
-    /// How this rank gives that.
-    pub fn way_to_give(&mut self, giving: &Giving<'_>) -> By {
+    /// How this rank gives that; `in_parts` says that more follows, and the others copy what comes while it
+    /// lays the next.
+    pub fn way_to_give(&mut self, giving: &Giving<'_>, in_parts: bool) -> By {
         let (bytes, word) = (giving.bytes(), self.memory.header().cross_memory.get());
         if word == 0 {
             return if bytes <= LANE_CHUNK_BYTES { By::Lane } else { By::Message };
         }
         let is_copied = matches!(giving, Giving::Each { combined: false, .. });
         let most = if is_copied { policy::laid_blocks_bytes(self.is_crowded()) } else { LANE_CHUNK_BYTES };
-        let by_attach = word == CrossMemory::Always as u32 || bytes > most || self.is_slow_to_lay();
+        let by_attach = word == CrossMemory::Always as u32 || bytes > most || self.is_slow_to_lay(in_parts);
         if by_attach { By::Attach } else { By::Lane }
     }
 
     /// Whether filling the lane is slower than having others read this rank's memory, by the fastest chunk
-    /// since this was asked last.
-    fn is_slow_to_lay(&mut self) -> bool {
+    /// since this was asked last. Not before it was tried past the caches; where that is faster, only parts
+    /// that are copied meanwhile are worth it.
+    fn is_slow_to_lay(&mut self, in_parts: bool) -> bool {
         let slow_ns = policy::slow_lane_ns_a_kb(self.is_crowded());
         let pace = &mut self.lane_pace;
         let best = std::mem::replace(&mut pace.best, u64::MAX);
         if best != u64::MAX {
-            pace.slow = best > slow_ns;
+            pace.slow = best > slow_ns && self.stores.have_tried_streaming();
             pace.untried = 0;
         }
         pace.untried += 1;
-        pace.slow && !pace.untried.is_multiple_of(policy::LANE_TRIAL_COLLECTIVES)
+        let is_slow = pace.slow || !in_parts && self.stores.are_settled_on_streaming();
+        is_slow && !pace.untried.is_multiple_of(policy::LANE_TRIAL_COLLECTIVES)
     }
 
     /// Whether ranks of this node share cores: then chunks are long, as each may cost a context switch.
@@ -166,7 +170,7 @@ impl Port {
         let mut next = 0;
         for &(data, bytes) in blocks {
             // SAFETY: the caller's promise.
-            unsafe { copy(data, to.wrapping_add(next), bytes) };
+            unsafe { self.stores.copy_in(data, to.wrapping_add(next), bytes, ticks) };
             next += bytes;
         }
         if total >= PACED_BYTES {

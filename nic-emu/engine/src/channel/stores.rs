@@ -42,6 +42,12 @@ impl Stores {
         self.streaming && self.attempt == 0
     }
 
+    /// Whether it knows how fast copies past the caches are.
+    #[inline]
+    pub fn have_tried_streaming(&self) -> bool {
+        self.ticks[1] != 0 && self.attempt == 0
+    }
+
     /// Copies into NIC memory for another core. Whatever is published after that with a release store is seen
     /// with the bytes. `ticks` is the processor's counter; 0 where there is none that a program may read:
     /// then nothing is learnt, and stores go through the caches.
