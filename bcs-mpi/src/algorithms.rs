@@ -51,6 +51,7 @@ macro_rules! table_of_algorithms {
                     when |s| s.fits_board() || s.is_up_to(s.size());
                 "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
                 "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
+                "nodes" Messages alltoall_by_nodes, if |s| s.shares_nodes(), when |s| s.carries_blocks();
                 "direct" Messages move_directly, if |_| true, when |_| true;
             }
             /// MPI_Reduce.
@@ -73,6 +74,7 @@ macro_rules! table_of_algorithms {
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
                     when |s| s.fits_board() || s.is_up_to(s.size() / 2);
                 "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+                "lanes" Messages reduce_scatter_in_lanes, if |s| s.has_lanes(), when |s| s.goes_by_nodes();
                 "shares" Messages combine_shares, if |s| s.travels_as_it_lies(), when |_| true;
                 "packed" Messages combine_packed_shares, if |_| true, when |_| true;
             }

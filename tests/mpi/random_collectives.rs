@@ -20,7 +20,7 @@ fn programs_hold_with(cross_memory: CrossMemory, size: &str, arguments: &[&str])
 /// In a job like this one, but of that size.
 fn programs_hold_in(job: Job, size: &str, arguments: &[&str]) {
     let (ranks, nodes, slice) = size_of_job(size).expect("RANKS[/NODES][@MICROSECONDS]");
-    let environment = job.environment.clone();
+    let (environment, in_blocks) = (job.environment.clone(), job.in_blocks);
     let job = Job { ranks, nodes, slice, limit: Duration::from_secs(1200), ..job };
     let ended = launch(&job, &compiled("random_collectives"), arguments);
     if ended.is_well() {
@@ -31,9 +31,10 @@ fn programs_hold_in(job: Job, size: &str, arguments: &[&str]) {
     let first: u64 = arguments.first().and_then(|seed| seed.parse().ok()).expect("a seed");
     let rest = arguments.get(2..).unwrap_or_default().join(" ");
     panic!(
-        "seed {seed} on {size} {environment:?}: {ended:#?}\nAgain, alone: BCS_RANDOM='{size} {seed} 1 {rest}' \
-         cargo test --workspace --test mpi random_programs_as_asked -- --ignored",
+        "seed {seed} on {size} {environment:?}: {ended:#?}\nAgain, alone: {blocks}BCS_RANDOM='{size} {seed} 1 \
+         {rest}' cargo test --workspace --test mpi random_programs_as_asked -- --ignored",
         seed = first + held,
+        blocks = if in_blocks { "BCS_RANDOM_IN_BLOCKS=1 " } else { "" },
     );
 }
 
@@ -91,19 +92,25 @@ fn random_programs_get_it_by_every_algorithm() {
             format!("{name}={}", ways[number.min(ways.len() - 1)].name)
         };
         let wanted = TABLE.iter().map(way).collect::<Vec<_>>().join(",");
-        for (size, seed) in [("3", 40_001), ("4", 40_101), ("5/2", 40_201)] {
+        // Ranks of a node have to follow each other for lanes.
+        for (size, in_blocks, seed) in
+            [("3", false, 40_001), ("4", false, 40_101), ("5/2", false, 40_201), ("4/2", true, 40_301)]
+        {
             let environment = vec![(VARIABLE.to_owned(), wanted.clone())];
-            programs_hold_in(Job { environment, ..Job::of(1) }, size, &[&seed.to_string(), "40"]);
+            let job = Job { environment, in_blocks, ..Job::of(1) };
+            programs_hold_in(job, size, &[&seed.to_string(), "40"]);
         }
     }
 }
 
-/// `BCS_RANDOM="RANKS[/NODES][@MICROSECONDS] SEED [COUNT] [OPTION]..."` (`random_collectives.c`).
+/// `BCS_RANDOM="RANKS[/NODES][@MICROSECONDS] SEED [COUNT] [OPTION]..."` (`random_collectives.c`); with
+/// `BCS_RANDOM_IN_BLOCKS` ranks of a node follow each other.
 #[test]
 #[ignore = "what BCS_RANDOM says: by name alone"]
 fn random_programs_as_asked() {
     let asked = std::env::var("BCS_RANDOM").expect("BCS_RANDOM says which");
     let words: Vec<&str> = asked.split_whitespace().collect();
     let (size, arguments) = words.split_first().expect("the size of a job");
-    programs_hold(size, arguments);
+    let in_blocks = std::env::var_os("BCS_RANDOM_IN_BLOCKS").is_some();
+    programs_hold_in(Job { in_blocks, ..Job::of(1) }, size, arguments);
 }

@@ -47,6 +47,20 @@ const MANY_MEMBERS: usize = 16;
 /// Bytes of a vector from which on members of a node combine theirs before they send any to others.
 const LEAST_OF_LANES: usize = 4 << 20;
 
+/// Bytes of a block up to which an alltoall goes from node to node. On four hosts, beside other load, blocks
+/// of 1 KB take 3.3 ms with 16 ranks, and 5.1 directly; of 2 KB 4.6, and 5.5; of 4 KB 6.7, and 5.3. With 8
+/// ranks they take 1.2 and 1.3, 1.4 and 1.4, 1.6 and 1.4 (`storm run --collective alltoall=nodes -n 16
+/// --ppn 4 microbench alltoall --sizes 1K,2K,4K`).
+const MOST_BY_NODES: usize = 2 << 10;
+
+/// Members from which on an alltoall goes from node to node, and a reduce-scatter of any length in lanes.
+/// With 16 ranks on four hosts, beside other load, a reduce-scatter of 1 KB blocks takes 3.2 ms in lanes,
+/// and 6.2 by shares; of 64 KB 10, and 16; of 1 MB 125, and 152. With 8 ranks it takes 1.2 and 2.1, 5.3 and
+/// 6.3, 48 and 63; of 256 KB as long. With 4 ranks on two hosts both take as long, and an alltoall of 1 KB
+/// 0.31, and 0.29 directly (`storm run --collective reduce_scatter=lanes -n 16 --ppn 4 microbench
+/// reduce_scatter_block --sizes 1K,64K,1M`).
+const LEAST_BY_NODES: usize = 8;
+
 /// Members from which on halves of a vector, one after the other, are quicker than shares, up to a few MB.
 const LEAST_OF_HALVING: usize = 8;
 
@@ -163,10 +177,29 @@ impl<'a> Situation<'a> {
         bytes > 0 && bytes <= FEW_BYTES && self.size() >= MANY_MEMBERS
     }
 
+    /// Members of a node act for each other before anything goes to another node.
+    fn goes_by_nodes(&self) -> bool {
+        self.size() >= LEAST_BY_NODES
+    }
+
+    /// Each has blocks of the same length, so small that they may go to a member of the node first.
+    fn carries_blocks(&self) -> bool {
+        let bytes = self.bytes().div_ceil(self.size());
+        (1..=MOST_BY_NODES).contains(&bytes) && self.goes_by_nodes()
+    }
+
+    /// There are several nodes, and members share some.
+    fn shares_nodes(&self) -> bool {
+        let share = |nodes: &Nodes| nodes.count() > 1 && nodes.count() < self.size();
+        !self.is_on_one_node() && self.nodes().is_some_and(share)
+    }
+
     /// Members share nodes, and those of a node are a whole part of the reduction tree.
     fn has_lanes(&self) -> bool {
         let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.count() > 1);
-        self.nodes().and_then(each).is_some_and(|each| each > 1) && self.travels_as_it_lies()
+        self.travels_as_it_lies()
+            && !self.is_on_one_node()
+            && self.nodes().and_then(each).is_some_and(|each| each > 1)
     }
 
     /// Members are a power of two, and there is something for each.

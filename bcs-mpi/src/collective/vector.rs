@@ -41,9 +41,14 @@ impl Vector {
     /// There is no memory for it.
     pub(super) fn apart(bytes: usize) -> MpiResult<(Self, Memory)> {
         let mut vector = Self::new(bytes)?;
-        // SAFETY: the operation keeps the vector until it is over, and uses the memory alone.
-        let memory = unsafe { Memory::new(vector.as_mut_ptr(), bytes) };
+        let memory = vector.memory();
         Ok((vector, memory))
+    }
+
+    /// Its memory, for an operation that keeps it.
+    pub(super) fn memory(&mut self) -> Memory {
+        // SAFETY: the operation keeps the vector until it is over, and uses the memory alone.
+        unsafe { Memory::new(self.as_mut_ptr(), self.bytes) }
     }
 }
 

@@ -28,6 +28,11 @@ impl Nodes {
         Self { members, places }
     }
 
+    /// How many members there are.
+    pub fn size(&self) -> u32 {
+        self.places.len() as u32
+    }
+
     /// How many nodes there are.
     pub fn count(&self) -> usize {
         self.members.len()
@@ -41,6 +46,12 @@ impl Nodes {
     /// The members of a node.
     pub fn members(&self, node: usize) -> &[u32] {
         &self.members[node]
+    }
+
+    /// The others of a member's node.
+    pub fn beside(&self, member: u32) -> impl Iterator<Item = u32> {
+        let others = self.members[self.places[member as usize].0].iter().copied();
+        others.filter(move |other| *other != member)
     }
 
     /// How many members each node has, if they are all as many, consecutive, and a whole part of the

@@ -164,6 +164,10 @@ fn bound(name: &str, way: &str, members: f64, nodes: f64) -> Cost {
             let blocks = log(members) * (members / 2.0).ceil();
             of(log(members), log(members), blocks, each * blocks)
         }
+        ("alltoall", "nodes") => {
+            let (given, carried) = ((each - 1.0) * nodes, each * (nodes - 1.0));
+            of(2.0, each + nodes - 2.0, given + carried, each * carried)
+        }
         ("alltoall", "direct") => of(1.0, others, others, each * others),
         ("reduce", "tree") => of(log(members) + 1.0, 1.0, 1.0, each),
         ("allreduce", "tree") => {
@@ -175,6 +179,7 @@ fn bound(name: &str, way: &str, members: f64, nodes: f64) -> Cost {
         ("allreduce", "halving") => of(2.0 * log(members), 2.0 * log(members), 2.0, 2.0 * each),
         ("reduce", "lanes") => of(3.0, members + 1.0, 2.0, 1.0 + 1.0),
         ("allreduce", "lanes") => of(4.0, members * (1.0 + each), 2.0 + each, 2.0),
+        ("reduce_scatter", "lanes") => of(2.0, each + nodes - 2.0, 1.0, 1.0 - 1.0 / nodes),
         ("reduce_scatter", _) => of(1.0, others, 1.0, each),
         ("scan", "shares") => of(2.0, 2.0 * others, 2.0, 2.0 * each),
         ("scan", "doubling") => of(log(members), log(members), log(members), each * log(members)),

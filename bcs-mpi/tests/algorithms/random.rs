@@ -11,10 +11,13 @@ use bcs_mpi::collective::policy::{self, Algorithm, Situation, Transport};
 use bcs_mpi::collective::reduction::Reduction;
 use bcs_mpi::collective::vector::Vector;
 use bcs_mpi::constants::{MPI_DOUBLE, MPI_SUM};
+use bcs_mpi::error::Problem;
+use bcs_mpi::object::collective::Collective;
 use bcs_mpi::object::datatype::Datatypes;
 use bcs_mpi::progress::{Membership, Memory};
 use fastrand::Rng;
 use nic_emu::arith::Arithmetic;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -73,24 +76,44 @@ async fn move_by(way: usize, member: &Member, movement: &Movement<'_>) -> MpiRes
     }
 }
 
-/// Blocks of these lengths go from each to each; nothing of what none knows is nothing, too.
-fn blocks_arrive(nodes: &[u32], pattern: Pattern, lengths: &[usize], random: &mut Rng) {
+/// A block that is not as long as its place: who gives it to whom, and its bytes.
+#[derive(Clone, Copy)]
+struct Misfit {
+    from: u32,
+    to: u32,
+    sent: usize,
+}
+
+/// Blocks of these lengths go from each to each; nothing of what none knows is nothing, too. If one does not
+/// fit, the member that takes it is told, and all others have theirs; what else has come to that one, an
+/// error leaves open. Answers the names of the algorithms.
+fn blocks_arrive(
+    nodes: &[u32],
+    pattern: Pattern,
+    lengths: &[usize],
+    misfit: Option<Misfit>,
+    random: &mut Rng,
+) -> Vec<&'static str> {
     let size = nodes.len();
-    let differs = lengths.iter().any(|length| *length != lengths[0]);
+    let differs = misfit.is_some() || lengths.iter().any(|length| *length != lengths[0]);
     let agreed = Agreed { bytes: lengths[0], signature: (1, 0), differs };
     // Of a v form each pair has a length of its own; who gives all the same has one.
     let length = |from: u32, to: u32| match pattern {
         Pattern::Alltoall | Pattern::Scatter(_) => lengths[(from as usize + to as usize) % lengths.len()],
         _ => lengths[from as usize % lengths.len()],
     };
+    let fits = |from: u32, to: u32| misfit.is_none_or(|misfit| (misfit.from, misfit.to) != (from, to));
+    let sent = |from: u32, to: u32| misfit.filter(|_| !fits(from, to)).map_or(length(from, to), |it| it.sent);
     let target = |to: u32| if pattern.gives_the_same() { 0 } else { to };
     let given: Vec<Vec<Vec<u8>>> = (0..size as u32)
-        .map(|from| (0..size as u32).map(|to| block(from, target(to), length(from, to))).collect())
+        .map(|from| (0..size as u32).map(|to| block(from, target(to), sent(from, to))).collect())
         .collect();
     let placement = members_on(nodes);
     let situation = Situation::apart(&placement, agreed.of_all(1), None);
+    let mut names = Vec::new();
     for way in ways(policy::algorithms(pattern.collective()), &situation) {
         let name = policy::algorithms(pattern.collective())[way].name;
+        names.push(name);
         let room = |to: u32| (0..size as u32).map(|from| vec![0xAA; length(from, to)]).collect();
         let mut taken: Vec<Vec<Vec<u8>>> = (0..size as u32).map(room).collect();
         // SAFETY: all live until the run is over.
@@ -111,18 +134,36 @@ fn blocks_arrive(nodes: &[u32], pattern: Pattern, lengths: &[usize], random: &mu
                 move_by(way, &member, &movement).await
             }
         });
-        assert!(results.iter().all(Result::is_ok), "{pattern:?} {name}: {results:?}");
-        for to in 0..size as u32 {
-            for from in (0..size as u32).filter(|from| pattern.goes(*from, to)) {
+        for (to, result) in (0..size as u32).zip(&results) {
+            let told = result.as_ref().err().map(|error| match error.problem() {
+                Problem::BlockMisfit { sent, room, from } => (*sent as usize, *room as usize, *from),
+                problem => panic!("{pattern:?} {name}: {problem:?}"),
+            });
+            let taken_by = misfit.filter(|misfit| misfit.to == to);
+            let wanted = taken_by.map(|misfit| (misfit.sent, length(misfit.from, to), misfit.from));
+            assert_eq!(told, wanted, "{pattern:?} {name}: {to}");
+            for from in (0..size as u32).filter(|from| taken_by.is_none() && pattern.goes(*from, to)) {
                 let wanted = block(from, target(to), length(from, to));
                 assert_eq!(taken[to as usize][from as usize], wanted, "{pattern:?} {name}: {from} to {to}");
             }
+        }
+    }
+    names
+}
+
+/// Every algorithm by messages of these collectives is among those that were run.
+fn all_were_run(collectives: &[Collective], names: &BTreeSet<(&str, &str)>) {
+    for collective in collectives {
+        for way in policy::algorithms(*collective).iter().filter(|way| way.transport == Transport::Messages) {
+            let was_run = names.contains(&(collective.name(), way.name));
+            assert!(was_run || seeds() != SEEDS, "no seed runs {} by {}", collective.name(), way.name);
         }
     }
 }
 
 #[test]
 fn blocks_arrive_where_they_are_wanted() {
+    let mut names = BTreeSet::new();
     for seed in seeds() {
         let random = &mut Rng::with_seed(seed);
         let nodes = random_nodes(random);
@@ -131,7 +172,30 @@ fn blocks_arrive_where_they_are_wanted() {
         let pattern = pattern[random.usize(0..4)];
         let kinds = if random.bool() { 1 } else { random.usize(1..5) };
         let lengths: Vec<usize> = (0..kinds).map(|_| random_bytes(random, nodes.len())).collect();
-        blocks_arrive(&nodes, pattern, &lengths, random);
+        let ran = blocks_arrive(&nodes, pattern, &lengths, None, random);
+        names.extend(ran.into_iter().map(|name| (pattern.collective().name(), name)));
+    }
+    let movements = [Collective::gather, Collective::scatter, Collective::allgather, Collective::alltoall];
+    all_were_run(&movements, &names);
+}
+
+#[test]
+fn of_an_alltoall_a_block_that_does_not_fit_is_told_by_whom_it_was_given() {
+    for seed in seeds() {
+        let random = &mut Rng::with_seed(seed);
+        let nodes = random_nodes(random);
+        let size = nodes.len() as u32;
+        if size == 1 {
+            continue;
+        }
+        let lengths: Vec<usize> =
+            (0..random.usize(1..5)).map(|_| random_bytes(random, nodes.len())).collect();
+        let from = random.u32(0..size);
+        let to = (from + random.u32(1..size)) % size;
+        let room = lengths[(from as usize + to as usize) % lengths.len()];
+        let longer = room + random.usize(1..3000);
+        let sent = if room > 0 && random.bool() { random.usize(0..room) } else { longer };
+        blocks_arrive(&nodes, Pattern::Alltoall, &lengths, Some(Misfit { from, to, sent }), random);
     }
 }
 
@@ -157,15 +221,6 @@ fn broadcasts_arrive_everywhere() {
             assert!(vectors.iter().all(|vector| *vector == block(root, 0, bytes)), "seed {seed}");
         }
     }
-}
-
-/// Which calls an algorithm is for.
-#[derive(Clone, Copy, Debug)]
-enum Wanted {
-    All,
-    Root(u32),
-    Shares,
-    Prefix(ScanKind),
 }
 
 async fn combine_by(way: usize, member: &Member, combination: &Combination) -> MpiResult {
@@ -200,78 +255,110 @@ fn random_vector(elements: usize, random: &mut Rng) -> Vector {
 
 #[test]
 fn reductions_have_the_bits_of_the_tree() {
-    let reduction = sum_of_doubles();
+    let mut names = BTreeSet::new();
     for seed in seeds() {
         let random = &mut Rng::with_seed(seed);
         let nodes = random_nodes(random);
         let size = nodes.len();
-        let wanted = match random.usize(0..5) {
-            0 => Wanted::All,
-            1 => Wanted::Root(random.u32(0..size as u32)),
-            2 => Wanted::Shares,
-            3 => Wanted::Prefix(ScanKind::Inclusive),
-            _ => Wanted::Prefix(ScanKind::Exclusive),
+        let share = |_| [0, 1, random.usize(0..9)][random.usize(0..3)];
+        let shares = shares_of(&(0..size).map(share).collect::<Vec<_>>());
+        let results = match random.usize(0..5) {
+            0 => Results::All,
+            1 => Results::Root(random.u32(0..size as u32)),
+            2 => Results::Shares(shares.clone()),
+            3 => Results::Prefix(ScanKind::Inclusive),
+            _ => Results::Prefix(ScanKind::Exclusive),
         };
-        let mut first = 0;
-        let shares: Arc<[Range<usize>]> = (0..size)
-            .map(|_| {
-                let start = first;
-                first += [0, 1, random.usize(0..9)][random.usize(0..3)];
-                start..first
-            })
-            .collect();
-        let elements = match wanted {
-            Wanted::Shares => first,
+        let elements = match results {
+            Results::Shares(_) => shares[size - 1].end,
             _ => random_bytes(random, size) / 8,
         };
-        let vectors: Vec<Vector> = (0..size).map(|_| random_vector(elements, random)).collect();
-        let in_place = random.u32(0..3) == 0;
         if elements == 0 {
             continue;
         }
-        let results = match wanted {
-            Wanted::All => Results::All,
-            Wanted::Root(root) => Results::Root(root),
-            Wanted::Shares => Results::Shares(shares.clone()),
-            Wanted::Prefix(kind) => Results::Prefix(kind),
-        };
-        let placement = members_on(&nodes);
-        let situation = Situation::apart(&placement, Some(elements * 8), Some(&reduction));
-        for way in ways(policy::algorithms(results.collective()), &situation) {
-            let name = policy::algorithms(results.collective())[way].name;
-            let mut own = vectors.clone();
-            let mut taken =
-                if in_place { Vec::new() } else { vec![Vector::new(elements * 8).expect("memory"); size] };
-            let operands: Vec<(*mut u8, *mut u8)> = (0..size)
-                .map(|rank| {
-                    let from = own[rank].as_mut_ptr();
-                    (from, if in_place { from } else { taken[rank].as_mut_ptr() })
-                })
-                .collect();
-            let (ended, _) = run(&nodes, random, |member| {
-                let (from, to) = operands[member.rank() as usize];
-                let (reduction, results) = (reduction.clone(), results.clone());
-                async move {
-                    // SAFETY: all live until the run is over.
-                    let combination =
-                        unsafe { Combination::new(reduction, results, (from.cast_const(), to), elements) };
-                    combine_by(way, &member, &combination).await
-                }
-            });
-            assert!(ended.iter().all(Result::is_ok), "seed {seed} {wanted:?} {name}: {ended:?}");
-            let sum = in_tree_order(&reduction, &vectors);
-            for (rank, taken) in if in_place { &own } else { &taken }.iter().enumerate() {
-                let right = match wanted {
-                    Wanted::All => sum.clone(),
-                    Wanted::Root(root) if root as usize == rank => sum.clone(),
-                    Wanted::Root(_) => continue,
-                    Wanted::Shares => sum[shares[rank].start * 8..shares[rank].end * 8].to_vec(),
-                    Wanted::Prefix(ScanKind::Inclusive) => in_tree_order(&reduction, &vectors[..=rank]),
-                    Wanted::Prefix(ScanKind::Exclusive) if rank == 0 => continue,
-                    Wanted::Prefix(ScanKind::Exclusive) => in_tree_order(&reduction, &vectors[..rank]),
-                };
-                assert_eq!(taken[..right.len()], right, "seed {seed} {wanted:?} {name}: rank {rank}");
+        let ran = vectors_are_combined(&nodes, &results, elements, seed, random);
+        names.extend(ran.into_iter().map(|name| (results.collective().name(), name)));
+    }
+    let reductions =
+        [Collective::reduce, Collective::allreduce, Collective::reduce_scatter, Collective::scan];
+    all_were_run(&reductions, &names);
+}
+
+/// Vectors of so many random elements are combined by every algorithm; answers their names.
+fn vectors_are_combined(
+    nodes: &[u32],
+    results: &Results,
+    elements: usize,
+    seed: u64,
+    random: &mut Rng,
+) -> Vec<&'static str> {
+    let (reduction, size) = (sum_of_doubles(), nodes.len());
+    let vectors: Vec<Vector> = (0..size).map(|_| random_vector(elements, random)).collect();
+    let in_place = random.u32(0..3) == 0;
+    let mut names = Vec::new();
+    let placement = members_on(nodes);
+    let situation = Situation::apart(&placement, Some(elements * 8), Some(&reduction));
+    for way in ways(policy::algorithms(results.collective()), &situation) {
+        let name = policy::algorithms(results.collective())[way].name;
+        names.push(name);
+        let mut own = vectors.clone();
+        let mut taken =
+            if in_place { Vec::new() } else { vec![Vector::new(elements * 8).expect("memory"); size] };
+        let operands: Vec<(*mut u8, *mut u8)> = (0..size)
+            .map(|rank| {
+                let from = own[rank].as_mut_ptr();
+                (from, if in_place { from } else { taken[rank].as_mut_ptr() })
+            })
+            .collect();
+        let (ended, _) = run(nodes, random, |member| {
+            let (from, to) = operands[member.rank() as usize];
+            let (reduction, results) = (reduction.clone(), results.clone());
+            async move {
+                // SAFETY: all live until the run is over.
+                let combination =
+                    unsafe { Combination::new(reduction, results, (from.cast_const(), to), elements) };
+                combine_by(way, &member, &combination).await
             }
+        });
+        assert!(ended.iter().all(Result::is_ok), "seed {seed} {results:?} {name}: {ended:?}");
+        let sum = in_tree_order(&reduction, &vectors);
+        for (rank, taken) in if in_place { &own } else { &taken }.iter().enumerate() {
+            let right = match results {
+                Results::All => sum.clone(),
+                Results::Root(root) if *root as usize == rank => sum.clone(),
+                Results::Root(_) => continue,
+                Results::Shares(shares) => sum[shares[rank].start * 8..shares[rank].end * 8].to_vec(),
+                Results::Prefix(ScanKind::Inclusive) => in_tree_order(&reduction, &vectors[..=rank]),
+                Results::Prefix(ScanKind::Exclusive) if rank == 0 => continue,
+                Results::Prefix(ScanKind::Exclusive) => in_tree_order(&reduction, &vectors[..rank]),
+            };
+            assert!(taken[..right.len()] == right[..], "seed {seed} {results:?} {name}: rank {rank}");
         }
+    }
+    names
+}
+
+/// Consecutive shares of so many elements.
+fn shares_of(lengths: &[usize]) -> Arc<[Range<usize>]> {
+    let mut first = 0;
+    let share = |length: &usize| {
+        let start = first;
+        first += length;
+        start..first
+    };
+    lengths.iter().map(share).collect()
+}
+
+#[test]
+fn long_shares_of_members_that_share_nodes_have_the_bits_of_the_tree() {
+    for (seed, nodes, lengths) in [
+        (1, [0, 0, 1, 1], [200_000, 200_000, 200_000, 200_000]),
+        (2, [0, 0, 1, 1], [1, 0, 700_000, 140_000]),
+        (3, [0, 0, 1, 1], [0, 0, 0, 131_073]),
+        (4, [7, 7, 7, 7], [131_072, 131_073, 0, 1]),
+    ] {
+        let shares = shares_of(&lengths);
+        let (elements, results) = (shares[3].end, Results::Shares(shares));
+        vectors_are_combined(&nodes, &results, elements, seed, &mut Rng::with_seed(seed));
     }
 }

@@ -30,8 +30,10 @@ use std::time::{Duration, Instant};
 pub struct Job {
     /// Processes.
     pub ranks: u32,
-    /// Nodes; ranks are dealt to them in turn.
+    /// Nodes; ranks are dealt to them in turn, or in blocks.
     pub nodes: u32,
+    /// Ranks of a node follow each other.
+    pub in_blocks: bool,
     /// Elastic slices, or fixed ones and how long.
     pub slice: SliceLength,
     /// Whether bytes may go from process to process.
@@ -54,6 +56,7 @@ impl Job {
         Self {
             ranks,
             nodes: 1,
+            in_blocks: false,
             slice: SliceLength::Elastic,
             cross_memory: CrossMemory::WhereFaster,
             context_slots: SLOTS,
@@ -62,6 +65,10 @@ impl Job {
             limit: Duration::from_secs(60),
             inherit: false,
         }
+    }
+
+    fn node_of(&self, rank: u32) -> u32 {
+        if self.in_blocks { rank * self.nodes / self.ranks } else { rank % self.nodes }
     }
 }
 
@@ -107,7 +114,7 @@ impl Ended {
 
 /// Runs a program as a job.
 pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> Ended {
-    let nodes: Vec<u32> = (0..job.ranks).map(|rank| rank % job.nodes).collect();
+    let nodes: Vec<u32> = (0..job.ranks).map(|rank| job.node_of(rank)).collect();
     let placement = Placement::by_rank(&nodes).expect("a rank for each node");
     let mut hosts: Vec<NicHost> = (0..job.nodes).map(|node| host(job, &placement, NodeId(node))).collect();
     let mut children: Vec<Child> = (0..job.ranks)

@@ -34,7 +34,7 @@ pub async fn to_all(
 ) -> MpiResult {
     let (nodes, rank, size) = (members.nodes()?, members.rank(), members.size());
     let here = nodes.place(rank).0;
-    let beside = || nodes.members(here).iter().copied().filter(move |member| *member != rank);
+    let beside = || nodes.beside(rank);
     let (mut misfits, mut to_hand_on, mut join) = (Vec::new(), Vec::new(), Join::new());
     // Messages between two members keep their order: a member's own first, then what it hands on, from the
     // next one on.

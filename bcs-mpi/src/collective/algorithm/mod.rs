@@ -7,6 +7,7 @@
 //! combine in the order of the reduction tree, so their bits are the same in all of them.
 
 mod allgather_by_nodes;
+mod alltoall_by_nodes;
 mod barrier;
 mod binomial_broadcast;
 mod binomial_gather;
@@ -25,6 +26,7 @@ mod packed_shares;
 mod reduce_by_halving;
 mod reduce_in_exchange;
 mod reduce_in_lanes;
+mod reduce_scatter_in_lanes;
 mod scan_by_shares;
 mod scan_directly;
 mod scratch;
@@ -33,6 +35,7 @@ mod slab_by_slab;
 mod tree;
 
 pub use allgather_by_nodes::allgather_by_nodes;
+pub use alltoall_by_nodes::alltoall_by_nodes;
 pub use barrier::barrier;
 pub use binomial_broadcast::binomial_broadcast;
 pub use binomial_gather::binomial_gather;
@@ -51,6 +54,7 @@ pub use packed_shares::combine_packed_shares;
 pub use reduce_by_halving::reduce_by_halving;
 pub use reduce_in_exchange::reduce_in_exchange;
 pub use reduce_in_lanes::reduce_in_lanes;
+pub use reduce_scatter_in_lanes::reduce_scatter_in_lanes;
 pub use scan_by_shares::{scan_by_shares, scan_in_exchange};
 pub use scan_directly::scan_directly;
 pub use shares::{combine_shares, reduce_by_shares};
