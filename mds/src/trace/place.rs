@@ -89,11 +89,17 @@ pub fn write_file(
 }
 
 /// Removes what earlier runs left in `dir`: trace files, and the beginnings of ones whose writer was killed.
+/// Several hosts may do so at the same time.
 pub fn clear(dir: &Path) -> Result<(), TraceError> {
     let is_partial = |name: &str| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
     for (path, name) in entries(dir)? {
         if FileKind::of(&name).is_some() || is_partial(&name) {
-            std::fs::remove_file(&path).map_err(|e| TraceError::write(&path, e))?;
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(TraceError::write(&path, error));
+                }
+                _ => {}
+            }
         }
     }
     Ok(())
@@ -141,5 +147,27 @@ impl Drop for Temporary {
         if !self.is_renamed {
             let _ = std::fs::remove_file(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_share_a_directory_clear_it_at_the_same_time() {
+        let dir = std::env::temp_dir().join(format!("bcs-place-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        for number in 0..500 {
+            std::fs::write(FileKind::Mmds.path(&dir, number), "").unwrap();
+        }
+        std::thread::scope(|scope| {
+            let hosts: Vec<_> = (0..4).map(|_| scope.spawn(|| clear(&dir))).collect();
+            for host in hosts {
+                host.join().unwrap().unwrap();
+            }
+        });
+        assert_eq!(list(&dir).unwrap(), []);
+        std::fs::remove_dir(&dir).unwrap();
     }
 }
