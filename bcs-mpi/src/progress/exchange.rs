@@ -317,7 +317,7 @@ impl Exchange {
                     std::hint::spin_loop();
                 }
                 if !has_waited {
-                    process.progress.exchanges += 1;
+                    process.progress.unwoken += 1;
                     has_waited = true;
                 }
                 Ok(None)
@@ -326,7 +326,7 @@ impl Exchange {
         .await;
         if has_waited {
             with(|process| {
-                process.progress.exchanges -= 1;
+                process.progress.unwoken -= 1;
                 Ok(())
             })?;
         }
