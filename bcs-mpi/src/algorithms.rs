@@ -30,7 +30,7 @@ macro_rules! table_of_algorithms {
             /// MPI_Scatter and MPI_Scatterv; bytes are those of the root's blocks together.
             scatter(&Movement<'_>) {
                 "nic" Slab scatter_on_nic,
-                    if |s| s.fits_nic() && s.blocks() && s.gives_something() || s.can_move_slabs(),
+                    if |s| s.fits_nic() && s.gives_something() || s.can_move_slabs(),
                     when |s| s.fits_nic() || s.is_up_to(4);
                 "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
                 "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),

@@ -233,8 +233,8 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
     ("count_i", "MPI_Ialltoall, 8 bytes of 4-byte integers", "MPI_Ialltoall, 4 bytes of 4-byte integers"),
     (
         "root_init",
-        "MPI_Scatter_init, root 1, 4 bytes of 4-byte integers",
-        "MPI_Scatter_init, root 0, 4 bytes of 4-byte integers",
+        "MPI_Scatter_init, root 1, 12 bytes of 4-byte integers",
+        "MPI_Scatter_init, root 0, 12 bytes of 4-byte integers",
     ),
     ("count_scan", "MPI_Iscan, MPI_SUM of i32, 8 bytes", "MPI_Iscan, MPI_SUM of i32, 4 bytes"),
 ];

@@ -143,6 +143,10 @@ fn nonblocking_collectives_complete_in_any_order_beside_messages() {
 #[test]
 fn persistent_collectives_are_started_as_often_as_wanted() {
     holds_with("persistent_collectives", &[1, 2, 5]);
+    holds("persistent_collectives", &Job { nodes: 2, ..Job::of(3) });
+    let wanted = "allreduce=board,bcast=binomial,gather=binomial,allgather=bruck,alltoall=bruck";
+    let environment = vec![("BCS_COLLECTIVE".to_owned(), wanted.to_owned())];
+    holds("persistent_collectives", &Job { environment, ..Job::of(3) });
 }
 
 #[test]

@@ -17,6 +17,7 @@ use nic_emu::lane::LANE_MEMBERS;
 use nic_emu::memory::BROUGHT_BYTES;
 use nic_emu::slab::SLAB_BYTES;
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 /// Bytes from which on members of one node combine shares of a vector. Below, the 2 log2 n messages of a
 /// tree are fewer than the 2 (n - 1) of every member.
@@ -79,7 +80,7 @@ pub struct Situation<'a> {
     /// How vectors are combined, if they are.
     reduction: Option<&'a Reduction>,
     /// Where members are, once that is asked.
-    nodes: OnceCell<Option<Nodes>>,
+    nodes: OnceCell<Option<Rc<Nodes>>>,
 }
 
 impl<'a> Situation<'a> {
@@ -114,7 +115,7 @@ impl<'a> Situation<'a> {
 
     /// Where members are; unknown where NIC memory was damaged.
     fn nodes(&self) -> Option<&Nodes> {
-        self.nodes.get_or_init(|| self.members.nodes().ok()).as_ref()
+        self.nodes.get_or_init(|| self.members.nodes().ok()).as_deref()
     }
 
     /// Bytes of a contribution; none at all where nobody knows.
@@ -127,11 +128,9 @@ impl<'a> Situation<'a> {
         self.members.size() > 1 && self.bytes != Some(0)
     }
 
-    /// All give as many bytes, and the NIC does that by itself. It does up to a slab, in a call that blocks.
-    /// Of operations that do not block any number may be under way, in a different order at each member, and
-    /// slabs are few: there it is what rides in the descriptor.
+    /// All give as many bytes, and the NIC does that by itself.
     fn fits_nic(&self) -> bool {
-        let most = if self.blocks() { SLAB_BYTES } else { INLINE_BYTES };
+        let most = self.party.map_or(INLINE_BYTES, Party::room_on_nic);
         self.bytes.is_some_and(|bytes| bytes <= most)
     }
 
@@ -197,6 +196,7 @@ impl<'a> Situation<'a> {
     /// Members share nodes, and those of a node are a whole part of the reduction tree.
     fn has_lanes(&self) -> bool {
         let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.count() > 1);
+        // Last what takes longest.
         self.travels_as_it_lies()
             && !self.is_on_one_node()
             && self.nodes().and_then(each).is_some_and(|each| each > 1)
@@ -220,13 +220,10 @@ impl<'a> Situation<'a> {
         self.has_shares() && (is_short || is_between && self.bytes() < LEAST_OF_LANES)
     }
 
-    /// Members can put up their contributions on a board: in a call that blocks, as slabs are few.
+    /// Members can put up their contributions on a board.
     fn fits_board(&self) -> bool {
         let is_small = self.is_on_one_node() || self.bytes().saturating_mul(self.size()) <= BROUGHT_BYTES;
-        self.blocks()
-            && self.gives_something()
-            && self.bytes.is_some_and(|bytes| bytes <= SLAB_BYTES)
-            && is_small
+        self.party.is_some() && self.gives_something() && self.fits_nic() && is_small
     }
 
     /// Members can exchange contributions: all are on this node, and are not so many that looking at all of
@@ -281,8 +278,15 @@ pub fn algorithms(collective: Collective) -> &'static [Algorithm] {
     TABLE[collective as usize].2
 }
 
-/// The number of the algorithm that an operation takes.
+/// The number of the algorithm that an operation takes: by its plan, if it has one.
 pub fn choice(collective: Collective, situation: &Situation<'_>) -> usize {
+    let choose = || chosen(collective, situation);
+    let goes_by_slab = |number: usize| algorithms(collective)[number].transport == Transport::Slab;
+    let plan = situation.party.and_then(Party::plan);
+    plan.map_or_else(choose, |plan| plan.choice(choose, goes_by_slab))
+}
+
+fn chosen(collective: Collective, situation: &Situation<'_>) -> usize {
     let algorithms = algorithms(collective);
     let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| (algorithm.can)(situation));
     let suits = |algorithm: &Algorithm| (algorithm.can)(situation) && (algorithm.suits)(situation);

@@ -2,9 +2,10 @@
 //! (MPI-5.0, §7.4.2).
 //!
 //! Attributes are copied when the call is made. The duplicate exists at once, without a context; the
-//! broadcast that brings one is a collective of the NIC, posted when the call is made, and so in its
-//! place among the collectives of the communicator. Persistent collectives have such duplicates, too, of
-//! which the program knows nothing ([`crate::collective::forms`]).
+//! board that brings one is a collective of the NIC, posted when the call is made, and so in its place
+//! among the collectives of the communicator. Persistent collectives have such duplicates, too, of which
+//! the program knows nothing ([`crate::collective::forms`]): on the board members also say whether they
+//! have a slab for it.
 
 use super::hints::tell_of_new;
 use super::inter;
@@ -12,10 +13,12 @@ use super::new::{Duplication, Kin, kin_of, make, store, take_context, taken};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::process::{self, Guard, with};
-use crate::progress::{Arrival, Joins, Memory, Party, take_result};
+use crate::progress::{Arrival, Joins, Memory, Party, take_board};
 use mds::Primitive;
 use nic_emu::contexts::Context;
 use nic_emu::descriptor::CollectiveKind;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// MPI_Comm_idup and, with hints, MPI_Comm_idup_with_info: the duplicate, to be used when the request is
 /// complete.
@@ -25,11 +28,12 @@ use nic_emu::descriptor::CollectiveKind;
 pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_Comm, MPI_Request)> {
     let kin = kin_of(comm, info)?;
     let mut process = process::enter()?;
-    let Duplication { new, what, future } = begin(&mut process, call, comm, kin)?;
+    let Duplication { new, what, future } = begin(&mut process, call, comm, kin, Rc::default())?;
     Ok((new, process.start_request(comm, what, future)?))
 }
 
-/// A duplicate with these kin, which `call` makes.
+/// A duplicate with these kin, which `call` makes. When it is made, `all` is what all members have said
+/// there, unless it is an intercommunicator.
 ///
 /// # Errors
 /// No such communicator.
@@ -38,6 +42,7 @@ pub(crate) fn begin(
     call: Primitive,
     comm: MPI_Comm,
     kin: Kin,
+    all: Rc<Cell<bool>>,
 ) -> MpiResult<Duplication> {
     let communicator = process.communicator(comm)?;
     if communicator.is_inter() {
@@ -51,15 +56,23 @@ pub(crate) fn begin(
     let what = party.waiting();
     let future = Box::pin(async move {
         let mut told = chosen.0.to_ne_bytes();
+        let [a, b, c, d] = told;
+        let own = [a, b, c, d, all.get().into()];
+        let arrival = Arrival::of_library(CollectiveKind::Board, root);
         // SAFETY: the future keeps it until the answer is there.
-        let memory = unsafe { Memory::new(told.as_mut_ptr(), told.len()) };
-        if party.size > 1 {
-            let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
+        let meet = unsafe { party.meet(&arrival, own.as_ptr(), own.len(), true) };
+        if party.size > 1
+            && let Some(release) = meet.await?
+        {
+            let mut says = vec![0; party.size as usize];
+            // SAFETY: the byte lives as long as the board is read.
+            let place = |byte: &mut u8| unsafe { Memory::new(byte, 1) };
             // SAFETY: as above.
-            let meet = unsafe { party.meet(&arrival, memory.first(), memory.bytes(), party.rank != root) };
-            if let Some(release) = meet.await? {
-                with(|process| take_result(process, release, 0, memory))?;
-            }
+            let context = unsafe { Memory::new(told.as_mut_ptr(), told.len()) };
+            let pieces = (0..).zip(&mut says).map(|(member, byte)| (member, told.len(), place(byte)));
+            let pieces = pieces.chain([(root, 0, context)]);
+            with(|process| take_board(process, release, own.len(), pieces))?;
+            all.set(says.iter().all(|says| *says == 1));
         }
         let context = taken(Context(u32::from_ne_bytes(told)))?;
         with(|process| {

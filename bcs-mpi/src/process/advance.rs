@@ -9,9 +9,9 @@ use super::guard::Guard;
 use super::task::poll;
 use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
-use crate::object::request::{Finished, State, Status, Steps};
+use crate::object::request::{Finished, State, Steps};
 use nic_emu::status::WaitingFor;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
 
 /// Waits for room that lie in each other at most and advance operations: so deep the stack may get.
@@ -93,17 +93,24 @@ impl Guard {
         what: WaitingFor,
         future: impl Future<Output = MpiResult> + 'static,
     ) -> MpiResult<State> {
-        let mut future: Pin<Box<dyn Future<Output = MpiResult>>> = Box::pin(future);
-        let (state, is_under_way) = match poll(self, future.as_mut()) {
-            Poll::Ready(Ok(())) => (State::Complete(Finished::well(Status::EMPTY)), false),
-            Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
-            Poll::Ready(Err(error)) => (State::Complete(Finished::failed(error)), false),
-            Poll::Pending => (self.progress.add(Steps { what, future }), true),
-        };
+        let state = self.begin(Steps::new(what, future))?;
         if std::mem::take(&mut self.progress.has_posted) {
-            self.port.nudge(is_under_way)?;
+            self.port.nudge(matches!(state, State::Steps(_)))?;
         }
         Ok(state)
+    }
+
+    /// The same, but nobody is told yet of what it posts.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin(&mut self, mut steps: Steps) -> MpiResult<State> {
+        match poll(self, steps.future.as_mut()) {
+            Poll::Ready(Ok(())) => Ok(State::nothing()),
+            Poll::Ready(Err(error)) if error.problem().ends_job() => Err(error),
+            Poll::Ready(Err(error)) => Ok(State::Complete(Finished::failed(error))),
+            Poll::Pending => Ok(self.progress.add(steps)),
+        }
     }
 
     /// Starts an operation of a communicator; answers its request.

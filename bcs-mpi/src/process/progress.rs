@@ -34,8 +34,8 @@ pub struct Progress {
     pub(crate) makers_of_room: u32,
     /// What the operation that was polled last waits for, if that is the NIC.
     pub(crate) awaited: Option<Waiter>,
-    /// Exchanges that wait: nobody wakes a rank for what comes in them.
-    pub(crate) exchanges: u32,
+    /// Exchanges and others that wait for what nobody wakes a rank for.
+    pub(crate) unwoken: u32,
     /// Something has come in one since the last look.
     pub(crate) has_flowed: bool,
     /// Calls in a row that did not wait, and found nothing.

@@ -188,7 +188,7 @@ impl Waits for Guard {
     }
 
     fn is_woken(&self) -> bool {
-        self.progress.exchanges == 0
+        self.progress.unwoken == 0
     }
 
     #[inline]

@@ -318,7 +318,7 @@ impl Exchange {
                     std::hint::spin_loop();
                 }
                 if !has_waited {
-                    process.progress.exchanges += 1;
+                    process.progress.unwoken += 1;
                     has_waited = true;
                 }
                 Ok(None)
@@ -327,7 +327,7 @@ impl Exchange {
         .await;
         if has_waited {
             with(|process| {
-                process.progress.exchanges -= 1;
+                process.progress.unwoken -= 1;
                 Ok(())
             })?;
         }

@@ -16,7 +16,7 @@ use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::Context;
 use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
-use nic_emu::memory::numbers::{CommRank, RequestId};
+use nic_emu::memory::numbers::{CommRank, RequestId, SlabId};
 use nic_emu::port::{Awaits, Collective, Release};
 use nic_emu::status::WaitingFor;
 
@@ -101,7 +101,7 @@ pub(crate) unsafe fn post(
     let awaits = awaits(process, collective, root)?;
     process.port.check_whole(collective.context)?;
     // SAFETY: the caller's promise.
-    match unsafe { tell(process, collective, data, bytes, wanted)? } {
+    match unsafe { tell(process, collective, (data, bytes), wanted, None)? } {
         Some(request) => Ok(Some(Waiter { request, awaits })),
         None => {
             process.port.pass(awaits)?;
@@ -110,8 +110,8 @@ pub(crate) unsafe fn post(
     }
 }
 
-/// Tells the NIC that this rank has reached a collective, once there is room; answers its request, if it is
-/// `wanted`.
+/// Tells the NIC that this rank has reached a collective, once there is room, with data that is buffered in a
+/// reserved `slab`, if there is one; answers its request, if it is `wanted`.
 ///
 /// # Safety
 /// As [`post`].
@@ -122,14 +122,14 @@ pub(crate) unsafe fn post(
 pub(super) unsafe fn tell(
     process: &mut Guard,
     collective: &Collective,
-    data: *const u8,
-    bytes: usize,
+    (data, bytes): (*const u8, usize),
     wanted: bool,
+    slab: Option<SlabId>,
 ) -> MpiResult<Option<RequestId>> {
-    let what = || collective.waiting(bytes);
-    process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
+    let (what, in_any_slab) = (|| collective.waiting(bytes), if slab.is_none() { bytes } else { 0 });
+    process.make_room(what, |port| port.lacks_for_collective(collective, in_any_slab))?;
     // SAFETY: the caller's promise.
-    Ok(unsafe { process.port.post_collective(collective, data, bytes, wanted)? })
+    Ok(unsafe { process.port.post_collective_by(collective, data, bytes, wanted, slab)? })
 }
 
 /// What a member waits for: of a broadcast the root, which has this rank in the job, else all others.

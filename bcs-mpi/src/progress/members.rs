@@ -10,6 +10,7 @@ use crate::error::MpiResult;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 /// How many members there are, and where.
@@ -24,7 +25,7 @@ pub trait Membership {
     ///
     /// # Errors
     /// NIC memory was damaged.
-    fn nodes(&self) -> MpiResult<Nodes>;
+    fn nodes(&self) -> MpiResult<Rc<Nodes>>;
 }
 
 /// This member and all others, in one operation.

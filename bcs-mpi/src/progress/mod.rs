@@ -6,6 +6,7 @@
 //! - `members`: what algorithms by messages see of a communicator, and messages that are under way;
 //! - `subgroup`: some of the members;
 //! - `nodes`: which members share a node;
+//! - `plan`: what a persistent collective finds out once;
 //! - `pending`: messages that the NIC has;
 //! - `released`: what the NIC has for a member that it lets go;
 //! - [`meeting`]: how members reach a collective on the NIC, and are let go;
@@ -19,6 +20,7 @@ mod memory;
 mod nodes;
 mod party;
 mod pending;
+mod plan;
 mod released;
 mod subgroup;
 
@@ -29,5 +31,6 @@ pub use memory::Memory;
 pub use nodes::{Branch, Nodes, binomial};
 pub use party::{Joins, Party};
 pub use pending::{Pending, misfit};
+pub use plan::Plan;
 pub(crate) use released::{take_board, take_result};
 pub use subgroup::Subgroup;

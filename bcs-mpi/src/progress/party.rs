@@ -14,6 +14,7 @@ use super::members::{Members, Membership};
 use super::memory::Memory;
 use super::nodes::Nodes;
 use super::pending::Pending;
+use super::plan::Plan;
 use crate::api::{Mode, bcs_send};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::MpiResult;
@@ -26,15 +27,17 @@ use crate::process::{Guard, Process, ready, with};
 use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::Context;
-use nic_emu::descriptor::Check;
+use nic_emu::descriptor::{Check, INLINE_BYTES};
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::{Collective, Posted, Release, Send};
+use nic_emu::slab::SLAB_BYTES;
 use nic_emu::status::WaitingFor;
 use std::cell::Cell;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Bits of a tag that name the call.
@@ -70,6 +73,8 @@ pub struct Party {
     pub blocks: bool,
     /// Algorithms that the user wants.
     pub wanted: Wanted,
+    /// What is known of an operation that is started again and again.
+    plan: Option<Rc<Plan>>,
     /// Times that this member has arrived on the NIC.
     arrivals: Cell<u32>,
     /// Says that the communicator is in use, as long as the party lives.
@@ -89,6 +94,9 @@ pub trait Joins: Sized {
         call: Primitive,
         blocks: bool,
     ) -> MpiResult<Self>;
+
+    /// The same in an operation that goes by a plan.
+    fn by_plan(self, plan: &Rc<Plan>) -> Self;
 
     /// What a hang report says of a rank that waits for the operation.
     fn waiting(&self) -> WaitingFor;
@@ -117,9 +125,14 @@ impl Joins for Party {
             local: communicator.local,
             blocks,
             wanted: communicator.hints.wanted.or(&job_wants),
+            plan: None,
             arrivals: Cell::new(0),
             _in_use: Some(communicator.in_use.clone()),
         })
+    }
+
+    fn by_plan(self, plan: &Rc<Plan>) -> Self {
+        Self { wanted: plan.wanted, plan: Some(plan.clone()), ..self }
     }
 
     fn waiting(&self) -> WaitingFor {
@@ -146,6 +159,7 @@ impl Party {
             local: (0, 0),
             blocks: false,
             wanted: Wanted::default(),
+            plan: None,
             arrivals: Cell::new(0),
             _in_use: None,
         }
@@ -160,6 +174,20 @@ impl Party {
     /// The operation, as lanes name it.
     pub fn lane_key(&self) -> LaneKey {
         LaneKey(self.contexts.own, self.sequence, 0)
+    }
+
+    /// What is known of an operation that is started again and again.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_deref()
+    }
+
+    /// Bytes that a member's contribution to a collective of the NIC may have: a slab, in a call that waits
+    /// for one, or where the operation has one of its own. Of others that do not block any number may be
+    /// under way, in a different order at each member, and slabs are few: there it is what rides in the
+    /// descriptor.
+    pub fn room_on_nic(&self) -> usize {
+        let has_slab = self.blocks || self.plan().is_some_and(|plan| plan.slab().is_some());
+        if has_slab { SLAB_BYTES } else { INLINE_BYTES }
     }
 
     /// Whether all members are on this node.
@@ -292,10 +320,9 @@ impl Party {
         Ok(self.pending(Some(posted), Some(place.1 as u64)))
     }
 
-    /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in
-    /// the descriptor (or, in a call that blocks, is at most a slab: of others any number may be under way,
-    /// in a different order at each member, and slabs are few), and answers the release, or none at once
-    /// where `wanted` is false. An operation that does not block arrives once.
+    /// The NIC does something for all members: posts this one's arrival, with a contribution for which there
+    /// is room ([`Self::room_on_nic`]), and answers the release, or none at once where `wanted` is false. An
+    /// operation that does not block arrives once.
     ///
     /// # Safety
     /// `data` must be readable for `bytes` bytes until the answer is there.
@@ -339,8 +366,9 @@ impl Party {
                 return unsafe { post(process, &collective, root, data, bytes, wanted) };
             }
             let awaits = awaits(process, &collective, root)?;
+            let slab = self.plan().and_then(Plan::slab);
             // SAFETY: as above.
-            let request = unsafe { tell(process, &collective, data, bytes, wanted)? };
+            let request = unsafe { tell(process, &collective, (data, bytes), wanted, slab)? };
             process.port.leave_to_nic(request, awaits)?;
             Ok(request.map(|request| Waiter { request, awaits }))
         })
@@ -386,7 +414,7 @@ impl Party {
         }
         let collective = self.collective(process, arrival)?;
         // SAFETY: nothing is given.
-        unsafe { tell(process, &collective, std::ptr::null(), 0, false)? };
+        unsafe { tell(process, &collective, (std::ptr::null(), 0), false, None)? };
         process.progress.has_posted = true;
         Ok(())
     }
@@ -413,13 +441,16 @@ impl Membership for Party {
         self.size
     }
 
-    fn nodes(&self) -> MpiResult<Nodes> {
-        with(|process| {
-            let memory = process.port.memory();
-            let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
-            let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
-            Ok(Nodes::of(nodes?))
-        })
+    fn nodes(&self) -> MpiResult<Rc<Nodes>> {
+        let ask = || {
+            with(|process| {
+                let memory = process.port.memory();
+                let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
+                let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
+                Ok(Rc::new(Nodes::of(nodes?)))
+            })
+        };
+        self.plan().map_or_else(ask, |plan| plan.nodes(ask))
     }
 }
 

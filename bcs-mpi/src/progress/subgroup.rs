@@ -4,6 +4,7 @@ use super::members::{Members, Membership};
 use super::memory::Memory;
 use super::nodes::Nodes;
 use crate::error::MpiResult;
+use std::rc::Rc;
 
 /// Members that this one is one of, in their order.
 pub struct Subgroup<'a, M> {
@@ -28,9 +29,9 @@ impl<M: Members> Membership for Subgroup<'_, M> {
         self.ranks.len() as u32
     }
 
-    fn nodes(&self) -> MpiResult<Nodes> {
+    fn nodes(&self) -> MpiResult<Rc<Nodes>> {
         let all = self.members.nodes()?;
-        Ok(Nodes::of(self.ranks.iter().map(|rank| all.place(*rank).0 as u32)))
+        Ok(Rc::new(Nodes::of(self.ranks.iter().map(|rank| all.place(*rank).0 as u32))))
     }
 }
 

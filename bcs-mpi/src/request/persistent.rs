@@ -4,7 +4,7 @@ use super::{no_request, plain};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::object::request::{BUFFERED, Begun, Persistent, Request, Starter, State};
-use crate::process::{self, Process};
+use crate::process::{self, Guard, Process};
 
 /// The handle of a new persistent request, inactive.
 pub fn create(process: &mut Process, starter: Box<dyn Starter>, comm: MPI_Comm) -> MPI_Request {
@@ -39,7 +39,7 @@ pub fn start(handles: &[MPI_Request]) -> MpiResult {
 }
 
 /// Starts one; answers whether messages may be under way now.
-fn start_one(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
+fn start_one(process: &mut Guard, handle: MPI_Request) -> MpiResult<bool> {
     let (mut parts, requests) = process.parts_and_requests();
     let Request { state, comm } = requests.table.get_mut(handle.0).map_err(|why| {
         if plain(parts.port, handle).is_some() || handle == BUFFERED {
@@ -61,9 +61,10 @@ fn start_one(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
         }
         Begun::Steps(steps) => steps,
     };
-    let Process { requests, progress, .. } = process;
-    if let Ok(Request { state: State::Persistent(persistent), .. }) = requests.table.get_mut(handle.0) {
-        persistent.active = Some(progress.add(steps));
+    let active = process.begin(steps)?;
+    if let Ok(Request { state: State::Persistent(persistent), .. }) = process.requests.table.get_mut(handle.0)
+    {
+        persistent.active = Some(active);
     }
     Ok(false)
 }

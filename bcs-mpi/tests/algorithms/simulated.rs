@@ -134,8 +134,8 @@ impl Membership for Member {
         self.world.borrow().nodes.len() as u32
     }
 
-    fn nodes(&self) -> MpiResult<Nodes> {
-        Ok(Nodes::of(self.world.borrow().nodes.iter().copied()))
+    fn nodes(&self) -> MpiResult<Rc<Nodes>> {
+        Ok(Rc::new(Nodes::of(self.world.borrow().nodes.iter().copied())))
     }
 }
 

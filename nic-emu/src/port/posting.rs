@@ -248,6 +248,27 @@ impl Port {
         bytes: usize,
         wanted: bool,
     ) -> Result<Option<RequestId>, PortError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_collective_by(collective, data, bytes, wanted, None) }
+    }
+
+    /// The same with a contribution that, where it does not ride in the descriptor, is buffered in a reserved
+    /// slab ([`Self::reserve_slab`]), if there is one. Nobody may read that any more.
+    ///
+    /// # Safety
+    /// As [`Self::post_collective`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub unsafe fn post_collective_by(
+        &mut self,
+        collective: &Collective,
+        data: *const u8,
+        bytes: usize,
+        wanted: bool,
+        slab: Option<SlabId>,
+    ) -> Result<Option<RequestId>, PortError> {
         let contributes = collective.contributes();
         if contributes && bytes > SLAB_BYTES {
             let (operation, limit) = (collective.kind, SLAB_BYTES);
@@ -255,10 +276,15 @@ impl Port {
         }
         self.approach();
         let what = || collective.waiting(bytes);
-        self.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
+        let in_any_slab = if slab.is_none() { bytes } else { 0 };
+        self.make_room(what, |port| port.lacks_for_collective(collective, in_any_slab))?;
         let payload = if contributes {
+            let take = |slabs: &mut SlabAllocator, returned: &_| match slab {
+                Some(slab) => slabs.take_reserved(slab, returned),
+                None => slabs.take_first(returned),
+            };
             // SAFETY: the caller's promise.
-            unsafe { self.payload(data, bytes, SlabAllocator::take_first) }
+            unsafe { self.payload(data, bytes, take) }
         } else {
             Payload::Inline([0; INLINE_BYTES])
         };

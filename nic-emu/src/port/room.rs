@@ -3,7 +3,7 @@
 //! | room | who gives it back | when |
 //! |---|---|---|
 //! | a cell of a ring | the processor | a slice has taken the descriptor: it has found the entry, transfer or instance that this needs; or its own rank has passed over it, because its receiver has claimed it |
-//! | a slab for a contribution | the last member to depart | it has read what it needs ([`crate::memory::departure`]) |
+//! | a slab for a contribution, reserved or not | the last member to depart | it has read what it needs ([`crate::memory::departure`]) |
 //! | an instance | who departs, then the processor | before it looks for one |
 //! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free (`memory::queue`) |
 //! | a transfer | its two ends, then the processor | both have seen that their requests are complete: a rank that waits sees to that, whatever it waits for |
@@ -18,6 +18,7 @@
 //! moves bytes, sees the end of the job, and is known as one that waits, in a call, for this room.
 
 use super::{Collective, Port, PortError};
+use crate::memory::SlabId;
 use crate::memory::descriptor::INLINE_BYTES;
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::{Delivery, SlotState};
@@ -70,6 +71,25 @@ impl Port {
         let needs_slab = collective.contributes() && bytes > INLINE_BYTES;
         let lacks_slab = needs_slab && !self.slabs.has_first(&self.block().returned);
         lacks_slab.then_some(Room::Slab)
+    }
+
+    /// Reserves a slab for contributions to one kind of collective, one after the other; none where as many
+    /// are reserved as may be, or none is free.
+    pub fn reserve_slab(&mut self) -> Option<SlabId> {
+        let block = self.memory.rank(self.local_rank).ok()?;
+        self.slabs.reserve(&block.returned)
+    }
+
+    /// Ends that.
+    pub fn release_slab(&mut self, slab: SlabId) {
+        self.slabs.release(slab);
+    }
+
+    /// Whether nobody reads a reserved slab any more.
+    #[inline]
+    pub fn has_idle(&mut self, slab: SlabId) -> bool {
+        let block = self.memory.rank(self.local_rank);
+        block.is_ok_and(|block| self.slabs.is_idle(slab, &block.returned))
     }
 
     /// Whether most of this rank's slabs are free.

@@ -1,4 +1,4 @@
-/* Kernels of collectives that do not block, and of neighbourhoods: iallreduce, overlap, neighbor.
+/* Kernels of collectives that do not block, and of neighbourhoods: iallreduce, allreduce_init, overlap, neighbor.
  *
  * overlap: the share of a non-blocking allreduce's time that a computation beside it hides. Every repetition takes three times over
  * the same number of iterations: the allreduce alone, a computation that lasts about as long alone, and both, the computation
@@ -48,7 +48,25 @@ static double iallreduce_run(struct context *c, long iterations)
     return MPI_Wtime() - start;
 }
 
-static void iallreduce_check(struct context *c)
+/* ---- allreduce_init: made once, started and waited for at once ---- */
+
+static double allreduce_init_run(struct context *c, long iterations)
+{
+    MPI_Request request;
+    MPI_Allreduce_init(c->send, c->receive, elements(c), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    double start = MPI_Wtime();
+    for (long i = 0; i < iterations; i++) {
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    double seconds = MPI_Wtime() - start;
+    MPI_Request_free(&request);
+    return seconds;
+}
+
+static void sum_check(struct context *c, const char *kernel, double (*run)(struct context *, long))
 {
     double *mine = (double *)(void *)c->send;
     const double *sum = (const double *)(const void *)c->receive;
@@ -56,10 +74,20 @@ static void iallreduce_check(struct context *c)
     for (int i = 0; i < elements(c); i++)
         mine[i] = contribution(c->rank, i);
     memset(c->receive, 0, c->bytes);
-    iallreduce_run(c, 1);
+    run(c, 1);
     for (int i = 0; i < elements(c); i++)
         if (sum[i] != of_ranks * (i % 89 + 1))
-            wrong_data(c, "iallreduce", (size_t)i * sizeof(double), sum[i], of_ranks * (i % 89 + 1));
+            wrong_data(c, kernel, (size_t)i * sizeof(double), sum[i], of_ranks * (i % 89 + 1));
+}
+
+static void iallreduce_check(struct context *c)
+{
+    sum_check(c, "iallreduce", iallreduce_run);
+}
+
+static void allreduce_init_check(struct context *c)
+{
+    sum_check(c, "allreduce_init", allreduce_init_run);
 }
 
 /* ---- overlap ---- */
@@ -161,6 +189,7 @@ static void neighbor_check(struct context *c)
 }
 
 static const size_t vector_sizes[] = {8, 65536, 1048576};
+static const size_t start_sizes[] = {8, 1024, 8192, 65536};
 static const size_t block_sizes[] = {8, 1024, 65536};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof((a)[0]))
@@ -168,6 +197,9 @@ static const size_t block_sizes[] = {8, 1024, 65536};
 const struct kernel nonblocking_kernels[] = {
     {"iallreduce", "MPI_Iallreduce, sum of doubles, and MPI_Wait at once", "us", 1, vector_sizes, COUNT(vector_sizes),
      sizeof(double), one_vector, one_vector, iallreduce_check, iallreduce_run, microseconds_each},
+    {"allreduce_init", "a start of MPI_Allreduce_init, sum of doubles, and MPI_Wait at once", "us", 1, start_sizes,
+     COUNT(start_sizes), sizeof(double), one_vector, one_vector, allreduce_init_check, allreduce_init_run,
+     microseconds_each},
     {"overlap", "share of MPI_Iallreduce's time that a computation of its length hides", "%", 2, vector_sizes,
      COUNT(vector_sizes), sizeof(double), one_vector, one_vector, overlap_check, overlap_run, percent_hidden},
     {"neighbor", "MPI_Neighbor_alltoall on a ring, size is the block for each neighbour", "us", 1, block_sizes,

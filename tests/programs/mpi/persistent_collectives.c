@@ -5,10 +5,105 @@ enum { COUNT = 700, KINDS = 17, STARTS = 12 };
 
 static int in[KINDS][COUNT * 8], out[KINDS][COUNT * 8];
 
+/* More requests than have slabs of their own, of these bytes, started in another order at each rank. */
+static void of_bytes(MPI_Comm comm, int bytes, int requests)
+{
+    MPI_Request q[64];
+    unsigned char *given = malloc(bytes * requests + 1), *taken = malloc(bytes * requests * size + 1);
+    CHECK(requests <= 64);
+    for (int k = 0; k < requests; k++) {
+        unsigned char *from = given + bytes * k, *to = taken + bytes * size * k;
+        int root = k % size;
+        if (k % 4 == 0)
+            MPI_Bcast_init(from, bytes, MPI_BYTE, root, comm, MPI_INFO_NULL, &q[k]);
+        else if (k % 4 == 1)
+            MPI_Allgather_init(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, comm, MPI_INFO_NULL, &q[k]);
+        else if (k % 4 == 2)
+            MPI_Gather_init(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, root, comm, MPI_INFO_NULL, &q[k]);
+        else
+            MPI_Allreduce_init(from, to, bytes, MPI_BYTE, MPI_BXOR, comm, MPI_INFO_NULL, &q[k]);
+    }
+    for (int s = 0; s < 3; s++) {
+        for (int k = 0; k < requests; k++)
+            fill(given + bytes * k, bytes, k % 4 ? 100 * s + k + rank : rank == k % size ? s + k : -1);
+        for (int k = 0; k < requests; k++)
+            MPI_Start(&q[(k + rank * 5 + s) % requests]);
+        MPI_Waitall(requests, q, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < requests; k++) {
+            unsigned char *to = taken + bytes * size * k;
+            if (k % 4 == 0)
+                CHECK(is_filled(given + bytes * k, bytes, s + k));
+            else if (k % 4 < 3)
+                for (int r = 0; r < size && (k % 4 == 1 || rank == k % size); r++)
+                    CHECK(is_filled(to + bytes * r, bytes, 100 * s + k + r));
+            else
+                for (int i = 0; i < bytes; i++) {
+                    unsigned char all = 0;
+                    for (int r = 0; r < size; r++)
+                        all ^= byte_of(i, 100 * s + k + r);
+                    CHECK_INT(to[i], all);
+                }
+        }
+    }
+    for (int k = 0; k < requests; k++)
+        MPI_Request_free(&q[k]);
+    free(given);
+    free(taken);
+}
+
+/* A root that need not wait for anybody, and one whose place all take in turn, again and again. */
+static void again_and_again(int starts)
+{
+    enum { FEW = 64 };
+    MPI_Request q[2];
+    int told[FEW] = {0}, own[FEW], sums[FEW];
+    MPI_Bcast_init(told, FEW, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &q[0]);
+    MPI_Allreduce_init(own, sums, FEW, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &q[1]);
+    for (int s = 0; s < starts; s++) {
+        told[FEW - 1] = rank == 0 ? s : -1;
+        MPI_Start(&q[0]);
+        MPI_Wait(&q[0], MPI_STATUS_IGNORE);
+        CHECK_INT(told[FEW - 1], s);
+    }
+    for (int s = 0; s < starts; s++) {
+        int first = (s + rank) % 2;
+        told[FEW - 1] = rank == 0 ? s : -1;
+        own[FEW - 1] = s + rank;
+        MPI_Start(&q[first]);
+        MPI_Start(&q[1 - first]);
+        MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+        CHECK_INT(told[FEW - 1], s);
+        CHECK_INT(sums[FEW - 1], size * s + size * (size - 1) / 2);
+    }
+    MPI_Request_free(&q[0]);
+    MPI_Request_free(&q[1]);
+}
+
+/* As many requests have slabs of their own as there were before, when they are made again; and the algorithm that
+ * a communicator wants is that of its requests. */
+static void of_any_bytes(void)
+{
+    static const int bytes[] = {0, 1, 24, 25, 8192, 8193, 1 << 20};
+    MPI_Info info;
+    MPI_Comm comm;
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < 7; i++)
+            of_bytes(MPI_COMM_WORLD, bytes[i], bytes[i] > 10000 ? 4 : 64);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "bcs_collective", "allreduce=tree,bcast=binomial,allgather=nodes,gather=direct");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+    MPI_Info_free(&info);
+    for (int i = 0; i < 7; i++)
+        of_bytes(comm, bytes[i], 4);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
     CHECK(size <= 8);
+    of_any_bytes();
+    again_and_again(size > 3 ? 1000 : 10000);
     MPI_Comm w = MPI_COMM_WORLD;
     MPI_Info none = MPI_INFO_NULL;
     MPI_Request q[KINDS];

@@ -11,7 +11,9 @@ use crate::request::persistent::create;
 impl Call {
     /// Starts what `make` makes for the members of the communicator; answers the request, which is null
     /// in the blocking form.
-    #[inline(never)]
+    ///
+    /// # Errors
+    /// Those of the operation where it blocks; the NIC fails.
     pub(in crate::collective) fn launch<J, F>(
         self,
         process: &mut Guard,
@@ -21,8 +23,26 @@ impl Call {
         J: Joins + 'static,
         F: Future<Output = MpiResult> + 'static,
     {
+        self.launch_of(process, 0, make)
+    }
+
+    /// The same of members who give so many bytes each at most; 0 where that is not known.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(never)]
+    pub(in crate::collective) fn launch_of<J, F>(
+        self,
+        process: &mut Guard,
+        bytes: usize,
+        make: impl Fn(J) -> F + 'static,
+    ) -> MpiResult<MPI_Request>
+    where
+        J: Joins + 'static,
+        F: Future<Output = MpiResult> + 'static,
+    {
         if self.form == Form::Persistent {
-            let starter = Box::new(Again::new(process, self, make)?);
+            let starter = Box::new(Again::new(process, self, bytes, make)?);
             return Ok(create(process, starter, self.comm));
         }
         let blocks = self.form == Form::Blocking;

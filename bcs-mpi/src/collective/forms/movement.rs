@@ -50,7 +50,8 @@ pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResu
     if at_once::broadcast(&mut process, call, &block, root)? {
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(&mut process, move |party| broadcast(party, block.clone(), root))
+    let bytes = block.bytes;
+    call.launch_of(&mut process, bytes, move |party| broadcast(party, block.clone(), root))
 }
 
 /// A member's own block, nothing where it is in place, and those of all, if the argument matters; whether it
@@ -160,5 +161,9 @@ fn bring(
     if at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? {
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(process, move |party| futures::bring(party, pattern, sides.clone(), is_in_place, agreed))
+    let blocks = if pattern.gives_the_same() { 1 } else { process.communicator(call.comm)?.size };
+    let bytes = agreed.of_all(blocks).unwrap_or(0);
+    call.launch_of(process, bytes, move |party| {
+        futures::bring(party, pattern, sides.clone(), is_in_place, agreed)
+    })
 }

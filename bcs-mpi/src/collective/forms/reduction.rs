@@ -112,7 +112,8 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
 
 /// Starts the combination of all members' operands.
 fn launch(process: &mut Guard, call: Call, combination: Combination) -> MpiResult<MPI_Request> {
-    call.launch(process, move |party| combine(party, combination.clone()))
+    let bytes = combination.bytes();
+    call.launch_of(process, bytes, move |party| combine(party, combination.clone()))
 }
 
 /// MPI_Reduce_local: combines two vectors of this process, what would be sent on the left.

@@ -4,12 +4,13 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Communicator;
 use crate::object::communicators::Communicators;
-use crate::progress::{Arrival, Joins, Party};
+use crate::progress::{Arrival, Joins, Party, Plan};
 use mds::Primitive;
 use nic_emu::both_ways::BothWays;
 use nic_emu::root::{BOTH_WAYS, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
+use std::rc::Rc;
 
 /// A member in one collective operation of an intercommunicator. A group's own members may do two things
 /// together: before messages have gone across, and after. Each operation begins with its announcement,
@@ -39,6 +40,10 @@ impl Joins for Sides {
         let before = Party::join(communicators, local, call, blocks)?.in_part_of(&remote);
         let after = Party::join(communicators, local, call, blocks)?.in_part_of(&remote);
         Ok(Self { side, remote, before, after })
+    }
+
+    fn by_plan(self, plan: &Rc<Plan>) -> Self {
+        Self { after: self.after.by_plan(plan), ..self }
     }
 
     fn waiting(&self) -> WaitingFor {

@@ -39,6 +39,10 @@ pub const OF_COLLECTIVES: usize = 16;
 const _: () = assert!(OF_COLLECTIVES < 64, "they are part of the first word of bits");
 const _: () = assert!(RUN_SLABS <= 64, "a run lies in one word of bits");
 
+/// The word whose slabs can be reserved, and how many of them at most: what is left of it is still a run.
+const RESERVING: usize = WORDS - 1;
+const RESERVED: u32 = 24;
+
 /// How many slabs a payload takes.
 #[inline]
 pub fn slabs_of(bytes: u64) -> u32 {
@@ -115,12 +119,15 @@ pub struct SlabAllocator {
     free: [u64; WORDS],
     /// Where to look next.
     next: usize,
+    /// Those of the last word that are reserved, and those of them that nobody reads: neither is free.
+    reserved: u64,
+    idle: u64,
 }
 
 impl Default for SlabAllocator {
     /// All slabs free.
     fn default() -> Self {
-        Self { free: [u64::MAX; WORDS], next: 0 }
+        Self { free: [u64::MAX; WORDS], next: 0, reserved: 0, idle: 0 }
     }
 }
 
@@ -138,7 +145,7 @@ impl SlabAllocator {
             let mask = if word == 0 { mask & u64::MAX << OF_COLLECTIVES } else { mask };
             let mut starts = run_starts(self.free[word], count) & mask;
             if starts == 0 && returned.0[word].load(Ordering::Relaxed) != 0 {
-                self.free[word] |= returned.0[word].swap(0, Ordering::Acquire);
+                self.fetch(word, returned);
                 starts = run_starts(self.free[word], count) & mask;
             }
             if starts != 0 {
@@ -162,20 +169,20 @@ impl SlabAllocator {
     /// Whether [`Self::take_first`] finds one.
     #[inline]
     pub fn has_first(&self, returned: &ReturnedSlabs) -> bool {
-        self.free
-            .iter()
-            .zip(&returned.0)
-            .any(|(free, returned)| *free != 0 || returned.load(Ordering::Relaxed) != 0)
+        let reserved = |word| if word == RESERVING { self.reserved } else { 0 };
+        let mut words = self.free.iter().zip(&returned.0).enumerate();
+        words.any(|(word, (free, back))| *free != 0 || back.load(Ordering::Relaxed) & !reserved(word) != 0)
     }
 
     /// A free slab for a contribution to a collective: the first one. All members read it, each from pages
     /// that it has to have mapped and at hand, so the same few slabs serve.
     #[inline]
     pub fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<SlabId> {
-        for (word, (free, returned)) in self.free.iter_mut().zip(&returned.0).enumerate() {
-            if returned.load(Ordering::Relaxed) != 0 {
-                *free |= returned.swap(0, Ordering::Acquire);
+        for word in 0..WORDS {
+            if returned.0[word].load(Ordering::Relaxed) != 0 {
+                self.fetch(word, returned);
             }
+            let free = &mut self.free[word];
             if *free != 0 {
                 let first = free.trailing_zeros();
                 *free &= *free - 1;
@@ -183,6 +190,57 @@ impl SlabAllocator {
             }
         }
         None
+    }
+
+    /// Fetches the slabs of a word that were given back.
+    #[inline]
+    fn fetch(&mut self, word: usize, returned: &ReturnedSlabs) {
+        let mut back = returned.0[word].swap(0, Ordering::Acquire);
+        if word == RESERVING {
+            self.idle |= back & self.reserved;
+            back &= !self.reserved;
+        }
+        self.free[word] |= back;
+    }
+
+    /// Reserves a free slab: none takes it but [`Self::take_reserved`] until it is released. None when there
+    /// are as many as there may be.
+    pub fn reserve(&mut self, returned: &ReturnedSlabs) -> Option<SlabId> {
+        self.fetch(RESERVING, returned);
+        let bit = u64::BITS.checked_sub(self.free[RESERVING].leading_zeros() + 1)?;
+        if self.reserved.count_ones() >= RESERVED {
+            return None;
+        }
+        self.free[RESERVING] &= !(1 << bit);
+        self.reserved |= 1 << bit;
+        self.idle |= 1 << bit;
+        Some(SlabId(RESERVING as u32 * 64 + bit))
+    }
+
+    /// Ends a reservation. Where somebody still reads the slab it is free when it is given back.
+    pub fn release(&mut self, slab: SlabId) {
+        let bit = self.reserved & 1 << (slab.0 % 64);
+        self.reserved &= !bit;
+        self.free[RESERVING] |= self.idle & bit;
+        self.idle &= !bit;
+    }
+
+    /// Whether nobody reads a reserved slab any more, so that [`Self::take_reserved`] answers it.
+    #[inline]
+    pub fn is_idle(&mut self, slab: SlabId, returned: &ReturnedSlabs) -> bool {
+        let bit = 1 << (slab.0 % 64);
+        if self.idle & bit == 0 && returned.0[RESERVING].load(Ordering::Relaxed) & bit != 0 {
+            self.fetch(RESERVING, returned);
+        }
+        self.idle & bit != 0
+    }
+
+    /// A reserved slab, if nobody reads it any more.
+    #[inline]
+    pub fn take_reserved(&mut self, slab: SlabId, returned: &ReturnedSlabs) -> Option<SlabId> {
+        let is_idle = self.is_idle(slab, returned);
+        self.idle &= !(1 << (slab.0 % 64));
+        is_idle.then_some(slab)
     }
 }
 
@@ -242,6 +300,30 @@ mod tests {
             while let Some(slab) = slabs.take_first(&returned) { prop_assert!(used.insert(slab.0)) }
             prop_assert_eq!(used.len(), SLABS);
         }
+    }
+
+    #[test]
+    fn a_reserved_slab_is_handed_out_by_its_number_alone() {
+        let returned = ReturnedSlabs(std::array::from_fn(|_| AtomicU64::new(0)));
+        let mut slabs = SlabAllocator::default();
+        let reserved: Vec<_> = std::iter::from_fn(|| slabs.reserve(&returned)).collect();
+        assert_eq!(reserved.len(), RESERVED as usize);
+        assert_eq!(slabs.take_reserved(reserved[0], &returned), Some(reserved[0]));
+        assert_eq!(slabs.take_reserved(reserved[0], &returned), None);
+        let others: Vec<_> = std::iter::from_fn(|| slabs.take_first(&returned)).collect();
+        assert_eq!(others.len(), SLABS - reserved.len());
+        assert!(!others.iter().any(|slab| reserved.contains(slab)));
+        assert!(returned.give_back(reserved[0], 1) && !slabs.has_first(&returned));
+        assert_eq!(slabs.take_first(&returned), None);
+        assert!(slabs.is_idle(reserved[0], &returned));
+        // Released while it is read, and while it is not.
+        assert_eq!(slabs.take_reserved(reserved[1], &returned), Some(reserved[1]));
+        slabs.release(reserved[1]);
+        assert!(!slabs.has_first(&returned));
+        assert!(returned.give_back(reserved[1], 1));
+        assert_eq!(slabs.take_first(&returned), Some(reserved[1]));
+        slabs.release(reserved[0]);
+        assert_eq!(slabs.take_first(&returned), Some(reserved[0]));
     }
 
     #[test]
