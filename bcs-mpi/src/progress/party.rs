@@ -366,7 +366,7 @@ impl Party {
                 return unsafe { post(process, &collective, root, data, bytes, wanted) };
             }
             let awaits = awaits(process, &collective, root)?;
-            let slab = self.plan().and_then(Plan::slab);
+            let slab = self.plan().and_then(Plan::slab).filter(|slab| process.port.has_idle(*slab));
             // SAFETY: as above.
             let request = unsafe { tell(process, &collective, (data, bytes), wanted, slab)? };
             process.port.leave_to_nic(request, awaits)?;

@@ -13,6 +13,7 @@ use crate::error::MpiResult;
 use crate::object::wanted::Wanted;
 use crate::process::{Process, ready, with};
 use nic_emu::memory::numbers::SlabId;
+use nic_emu::port::Port;
 use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -48,10 +49,11 @@ impl Plan {
         }
     }
 
-    /// Whether nobody reads what the last start has put in the slab.
+    /// Whether there is a slab for the next start: its own, or, while others still read that, any one as long
+    /// as most are free. So a root may run ahead.
     #[inline]
-    pub fn is_idle(&self, port: &mut nic_emu::port::Port) -> bool {
-        self.slab.get().is_none_or(|slab| port.has_idle(slab))
+    pub fn is_idle(&self, port: &mut Port) -> bool {
+        self.slab.get().is_none_or(|slab| port.has_idle(slab) || port.has_many_slabs())
     }
 
     /// Waits for that.
