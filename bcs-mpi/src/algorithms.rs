@@ -16,14 +16,15 @@ macro_rules! table_of_algorithms {
             bcast(&Broadcast) {
                 "nic" Slab broadcast_on_nic, if |s| s.fits_nic() || s.can_move_slabs(),
                     when |s| s.fits_nic() || s.is_up_to(s.slabs_of_a_broadcast());
-                "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(), when |_| true;
+                "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(),
+                    when |s| !s.is_pair_up_to(MOST_OF_A_PAIR);
                 "binomial" Messages binomial_broadcast, if |_| true, when |_| true;
             }
             /// MPI_Gather and MPI_Gatherv.
             gather(&Movement<'_>) {
                 "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
                     when |s| s.fits_board() || s.is_up_to(2);
-                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |s| !s.is_pair();
                 "binomial" Messages binomial_gather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
                 "direct" Messages move_directly, if |_| true, when |_| true;
             }
@@ -32,7 +33,7 @@ macro_rules! table_of_algorithms {
                 "nic" Slab scatter_on_nic,
                     if |s| s.fits_nic() && s.gives_something() || s.can_move_slabs(),
                     when |s| s.fits_nic() || s.is_up_to(4);
-                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |s| !s.is_pair();
                 "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),
                     when |s| s.is_small_among_many(s.size());
                 "direct" Messages move_directly, if |_| true, when |_| true;
@@ -41,7 +42,8 @@ macro_rules! table_of_algorithms {
             allgather(&Movement<'_>) {
                 "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
                     when |s| s.fits_board() || s.is_up_to(8);
-                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(),
+                    when |s| !s.is_pair_up_to(MOST_OF_A_PAIR);
                 "bruck" Messages bruck_allgather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
                 "nodes" Messages allgather_by_nodes, if |_| true, when |_| true;
             }
@@ -49,7 +51,8 @@ macro_rules! table_of_algorithms {
             alltoall(&Movement<'_>) {
                 "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
                     when |s| s.fits_board() || s.is_up_to(s.size());
-                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+                "exchange" Exchange move_in_exchange, if |s| s.can_exchange(),
+                    when |s| !s.is_pair_up_to(2 * MOST_OF_A_PAIR);
                 "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
                 "nodes" Messages alltoall_by_nodes, if |s| s.shares_nodes(), when |s| s.carries_blocks();
                 "direct" Messages move_directly, if |_| true, when |_| true;
@@ -61,7 +64,8 @@ macro_rules! table_of_algorithms {
                 "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
                     when |s| s.fits_nic() || s.is_up_to(s.size());
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |s| s.fits_board();
-                "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+                "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(),
+                    when |s| !s.is_pair_up_to(MOST_OF_A_PAIRS_TREE);
                 "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
                 "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
                 "shares" Messages reduce_by_shares, if |s| s.travels_as_it_lies(), when |s| s.has_shares();
@@ -73,7 +77,8 @@ macro_rules! table_of_algorithms {
                     when |s| s.fits_nic() && !s.is_on_one_node() || s.bytes() <= INLINE_BYTES || s.is_up_to(s.size());
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
                     when |s| s.fits_board() || s.is_up_to(s.size() / 2);
-                "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+                "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(),
+                    when |s| !s.is_pair_up_to(2 * MOST_OF_A_PAIRS_TREE);
                 "lanes" Messages reduce_scatter_in_lanes, if |s| s.has_lanes(), when |s| s.goes_by_nodes();
                 "shares" Messages combine_shares, if |s| s.travels_as_it_lies(), when |_| true;
                 "packed" Messages combine_packed_shares, if |_| true, when |_| true;

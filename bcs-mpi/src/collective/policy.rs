@@ -39,6 +39,21 @@ const LEAST_OF_SLABS: usize = 3;
 /// (`storm run --collective bcast=nic -n 4 microbench bcast,bcast0 --sizes 64K,1M`).
 const BROADCAST_SLABS: [usize; 2] = [16, 128];
 
+/// Bytes of a block up to which two members with a core each send each other messages where all would
+/// exchange. They neither meet nor wait until the other one has taken what lies in a lane. An alltoall of 16
+/// KB takes 2.4 µs so with near cores, and 6.0 by an exchange, of 256 KB 22 and 34, of 1 MB 108 both ways;
+/// with far cores of 16 KB 5.0 and 6.7, of 256 KB 36 and 31. A broadcast of 16 KB takes 1.4 and 2.6, with
+/// far cores 2.8 and 10.5, of 256 KB 8.7 and 10.3, and 20 and 22 (`storm run -n 2 --collective
+/// alltoall=direct,bcast=binomial microbench alltoall,bcast --sizes 16K,256K,1M`). Gathers and scatters are
+/// quicker by messages at any size: a scatter of 256 KB takes 14 and 27, with far cores 21 and 27, of 16 MB
+/// 3.8 ms and 5.4.
+const MOST_OF_A_PAIR: usize = 256 << 10;
+
+/// Bytes of a vector up to which they combine along the tree: an allreduce of 16 KB takes 3.4 µs so, and 5.2
+/// by an exchange, 6.5 by shares (`storm run -n 2 --collective allreduce=tree microbench allreduce --sizes
+/// 16K`).
+const MOST_OF_A_PAIRS_TREE: usize = 16 << 10;
+
 /// Bytes of a block up to which a message costs more than they do.
 const FEW_BYTES: usize = 512;
 
@@ -159,6 +174,16 @@ impl<'a> Situation<'a> {
             && self.party.is_some_and(Party::is_crowded)
     }
 
+    /// There are two members, with a core each.
+    fn is_pair(&self) -> bool {
+        self.size() == 2 && self.party.is_some_and(|party| party.is_on_one_node() && !party.is_crowded())
+    }
+
+    /// The same, who give so many bytes at most.
+    fn is_pair_up_to(&self, bytes: usize) -> bool {
+        self.bytes() <= bytes && self.is_pair()
+    }
+
     /// Slabs of a broadcast up to which the NIC is quicker than an exchange, where ranks share cores.
     fn slabs_of_a_broadcast(&self) -> usize {
         BROADCAST_SLABS[(self.size() > LEAST_OF_SLABS) as usize]
@@ -209,7 +234,8 @@ impl<'a> Situation<'a> {
 
     /// Members combine shares of a vector.
     fn has_shares(&self) -> bool {
-        self.bytes() >= if self.is_on_one_node() { LEAST_OF_SHARES } else { LEAST_BETWEEN_NODES }
+        let least = if self.is_on_one_node() { LEAST_OF_SHARES } else { LEAST_BETWEEN_NODES };
+        self.bytes() >= least && !self.is_pair_up_to(MOST_OF_A_PAIRS_TREE)
     }
 
     /// Members combine halves of a vector: where there are so many that a share is not worth a message, or
