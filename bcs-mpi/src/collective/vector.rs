@@ -3,6 +3,18 @@
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::progress::Memory;
 use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+/// Bytes of vectors that a process keeps for the next ones: large fresh memory costs more in page faults than
+/// what is done with it.
+pub(super) const KEPT_BYTES: usize = 64 << 20;
+
+/// Vectors that it keeps, and the words of the shortest one that it does.
+const KEPT: usize = 16;
+const LEAST_WORDS: usize = (1 << 10) / size_of::<u128>();
+
+/// Those kept, the oldest first.
+static KEPT_WORDS: Mutex<Vec<Vec<u128>>> = Mutex::new(Vec::new());
 
 /// A vector of operands, aligned for any type.
 #[derive(Clone, Debug, Default)]
@@ -12,12 +24,15 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// One of so many bytes, all 0.
+    /// One of so many bytes. Which bytes it has is not said.
     ///
     /// # Errors
     /// There is no memory for it.
     pub fn new(bytes: usize) -> MpiResult<Self> {
         let count = bytes.div_ceil(size_of::<u128>());
+        if let Some(words) = kept(count) {
+            return Ok(Self { words, bytes });
+        }
         let none = || {
             let problem = format!("no memory for {bytes} bytes in which a collective has what comes or goes");
             MpiError::new(Problem::Exhausted(problem))
@@ -49,6 +64,36 @@ impl Vector {
     pub(super) fn memory(&mut self) -> Memory {
         // SAFETY: the operation keeps the vector until it is over, and uses the memory alone.
         unsafe { Memory::new(self.as_mut_ptr(), self.bytes) }
+    }
+}
+
+/// The shortest vector that is kept and has so many words, unless that is far longer.
+fn kept(count: usize) -> Option<Vec<u128>> {
+    if count < LEAST_WORDS {
+        return None;
+    }
+    let mut kept = KEPT_WORDS.lock().ok()?;
+    let fits = |(_, words): &(usize, &Vec<u128>)| (count..=4 * count).contains(&words.len());
+    let (at, _) = kept.iter().enumerate().filter(fits).min_by_key(|(_, words)| words.len())?;
+    Some(kept.remove(at))
+}
+
+impl Drop for Vector {
+    fn drop(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if !(LEAST_WORDS..=KEPT_BYTES / size_of::<u128>()).contains(&words.len()) {
+            return;
+        }
+        if let Ok(mut kept) = KEPT_WORDS.lock() {
+            kept.push(words);
+            let has_too_much = |kept: &[Vec<u128>]| {
+                kept.len() > KEPT
+                    || kept.iter().map(|words| size_of_val(&words[..])).sum::<usize>() > KEPT_BYTES
+            };
+            while has_too_much(&kept) {
+                kept.remove(0);
+            }
+        }
     }
 }
 

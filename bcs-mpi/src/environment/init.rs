@@ -111,7 +111,6 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         requests: Requests::default(),
         progress: Progress::default(),
         attached: AttachedBuffers::default(),
-        scratch: Vec::new(),
         watch: (!place.launched).then(Watch::default),
         port,
         place,

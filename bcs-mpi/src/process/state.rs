@@ -32,8 +32,6 @@ pub struct Process {
     pub(crate) progress: Progress,
     /// The buffers of buffered sends.
     pub attached: AttachedBuffers,
-    /// Working memory of collectives.
-    pub(crate) scratch: Vec<u8>,
     /// Of a process without a launcher.
     pub(crate) watch: Option<Watch>,
 }

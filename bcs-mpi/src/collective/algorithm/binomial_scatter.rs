@@ -2,8 +2,7 @@
 //! of all below it from its parent, and sends its children theirs. log2 p steps for p members; the root
 //! sends log2 p messages, and a block is sent up to log2 p times. (Thakur, Rabenseifner, Gropp, 2005.)
 
-use super::scratch::Scratch;
-use crate::collective::Movement;
+use crate::collective::{Movement, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Branch, Join, Members, Message};
 
@@ -18,7 +17,7 @@ pub async fn binomial_scatter(members: &impl Members, movement: &Movement<'_>) -
         return Ok(());
     }
     let Branch { parent, children, size: below } = Branch::new(rank, size, root);
-    let mut scratch = Scratch::take(below * bytes)?;
+    let mut scratch = Vector::new(below * bytes)?;
     let row = scratch.memory();
     let mut received = Ok(());
     match parent {

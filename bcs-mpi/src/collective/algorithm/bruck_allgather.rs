@@ -2,8 +2,7 @@
 //! Communications in Multiport Message-Passing Systems", 1997): with every step a member has twice as many
 //! blocks, its own and those of the next members. log2 p steps for p members; a member sends p - 1 blocks.
 
-use super::scratch::Scratch;
-use crate::collective::Movement;
+use crate::collective::{Movement, Vector};
 use crate::error::MpiResult;
 use crate::progress::Members;
 
@@ -16,7 +15,7 @@ pub async fn bruck_allgather(members: &impl Members, movement: &Movement<'_>) ->
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let mut scratch = Scratch::take(size as usize * bytes)?;
+    let mut scratch = Vector::new(size as usize * bytes)?;
     // The blocks of this member and the next ones, in this order.
     let row = scratch.memory();
     movement.outgoing(rank).copy_to(row);

@@ -2,8 +2,7 @@
 //! by the powers of two that its way is made of, together with all others that go so far. log2 p steps
 //! for p members; a member sends p / 2 log2 p blocks.
 
-use super::scratch::Scratch;
-use crate::collective::Movement;
+use crate::collective::{Movement, Vector};
 use crate::error::MpiResult;
 use crate::progress::Members;
 
@@ -16,7 +15,7 @@ pub async fn bruck_alltoall(members: &impl Members, movement: &Movement<'_>) -> 
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let mut scratch = Scratch::take(3 * size as usize * bytes)?;
+    let mut scratch = Vector::new(3 * size as usize * bytes)?;
     let memory = scratch.memory();
     let [row, given, taken] = [0, 1, 2].map(|part| memory.block(part, size as usize * bytes));
     // Blocks by how far they have to go.

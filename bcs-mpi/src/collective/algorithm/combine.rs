@@ -2,9 +2,8 @@
 //! that count for it, in the order of the reduction tree, from where members give them. One step for each
 //! part, which a cache holds of several members; a byte is copied once, or twice through a lane.
 
-use super::scratch::Scratch;
 use super::shares::combine_shares;
-use crate::collective::{Combination, Reduction};
+use crate::collective::{Combination, Reduction, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Contribution, Destination, Exchange, Members, Memory, Party};
 use nic_emu::lane::LANE_CHUNK_BYTES;
@@ -66,7 +65,7 @@ pub async fn combine_given(
     let is_same = (0..size).all(|member| [0, combination.bytes()].contains(&share(member).len()));
     let most = part_bytes(party.is_crowded(), if is_same { 1 } else { size as usize });
     let most = (most - most % element).max(element).min(longest);
-    let mut scratch = Scratch::take(operands.len() * most.min(share(rank).len()))?;
+    let mut scratch = Vector::new(operands.len() * most.min(share(rank).len()))?;
     for first in (0..longest).step_by(most.max(1)) {
         let part = |member: u32| {
             let share = share(member);

@@ -29,7 +29,6 @@ mod reduce_in_lanes;
 mod reduce_scatter_in_lanes;
 mod scan_by_shares;
 mod scan_directly;
-mod scratch;
 mod shares;
 mod slab_by_slab;
 mod tree;

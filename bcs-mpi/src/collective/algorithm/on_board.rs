@@ -2,9 +2,8 @@
 //! reads them from there, and who gets some of a result combines it, in the order of the reduction tree. One
 //! step for a slab of what a member gives; the NIC brings a board to every node once.
 
-use super::scratch::Scratch;
 use super::slab_by_slab::{Cut, slab_by_slab};
-use crate::collective::{Combination, Movement, Pattern};
+use crate::collective::{Combination, Movement, Pattern, Vector};
 use crate::error::MpiResult;
 use crate::process::with;
 use crate::progress::{Members, Party, take_board};
@@ -37,7 +36,7 @@ pub async fn move_on_board(party: &Party, movement: &Movement<'_>) -> MpiResult 
 pub async fn combine_on_board(party: &Party, combination: &Combination) -> MpiResult {
     let (members, to) = (combination.operands_of(party.rank, party.size), combination.wanted(party.rank));
     let room = to.bytes().min(SLAB_BYTES);
-    let mut scratch = Scratch::take(members.len() * room)?;
+    let mut scratch = Vector::new(members.len() * room)?;
     let places = scratch.memory();
     let (arrival, cut) = (combination.arrival(), combination.cut(party.rank));
     slab_by_slab(party, &arrival, &cut, Some(combination.given()), |wanted, release| {

@@ -11,9 +11,8 @@
 use super::combine::combine_results;
 use super::move_directly::move_directly;
 use super::move_in_exchange::move_blocks;
-use super::scratch::Scratch;
 use super::shares::equal_share;
-use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction};
+use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Members, Memory, Party};
 
@@ -61,7 +60,7 @@ async fn scan_sections(
         let share = |member| equal_share(member, size, elements, element);
         let (bytes, section) = (share(rank).len(), first * element..(first + elements) * element);
         let from = combination.given().part(section.clone());
-        let mut scratch = Scratch::take(bytes * size as usize)?;
+        let mut scratch = Vector::new(bytes * size as usize)?;
         let prefixes = scratch.memory();
         let place = |member: u32| prefixes.block(member as usize, bytes);
         let given = |member| from.part(share(member));

@@ -7,8 +7,8 @@
 
 use super::allgather_by_nodes::to_all;
 use super::move_directly::move_directly;
-use super::scratch::{KEPT_BYTES, Scratch};
-use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction, Results};
+use crate::collective::vector::KEPT_BYTES;
+use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction, Results, Vector};
 use crate::error::{MpiError, MpiResult};
 use crate::progress::{Join, Members, Memory};
 use std::ops::Range;
@@ -55,7 +55,7 @@ pub async fn combine_share(
     };
     let room = most.min(share(rank).len());
     let count = size as usize;
-    let mut scratch = Scratch::take(2 * count * room)?;
+    let mut scratch = Vector::new(2 * count * room)?;
     let staged = scratch.memory();
     let place = |number: usize, member: usize| {
         staged.block(number % 2 * count + member, room).part(0..part(rank, number).len())
