@@ -26,9 +26,9 @@ pub fn test(comm: MPI_Comm) -> MpiResult<c_int> {
     Ok(process::enter()?.communicator(comm)?.topology.as_ref().map_or(MPI_UNDEFINED, Topology::kind))
 }
 
-/// A rank as calls answer it; MPI_PROC_NULL for none.
-fn named(rank: Option<u32>) -> c_int {
-    rank.map_or(MPI_PROC_NULL, |rank| rank as c_int)
+/// Numbers as calls answer them.
+pub fn ints(values: &[u32]) -> Vec<c_int> {
+    values.iter().map(|&value| value as c_int).collect()
 }
 
 /// The rank of an argument in a communicator.
