@@ -132,7 +132,7 @@ impl Communicator {
     /// The error of a call about a topology that this has not.
     #[cold]
     pub(crate) fn wrong_topology(&self, wanted: &str) -> MpiError {
-        let has = self.topology.as_ref().map_or("no topology", Topology::noun);
+        let has = self.topology.as_ref().map_or("no topology", |of| of.about().1);
         let value = format!("{}, which has {has}", self.title());
         MpiError::argument(MPI_ERR_TOPOLOGY, "comm", value, format!("it has to be one with {wanted}"))
     }

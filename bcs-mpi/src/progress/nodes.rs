@@ -70,7 +70,8 @@ impl Nodes {
         members[self.places[of as usize].1 % members.len()]
     }
 
-    /// For whom a member is the carrier of its node: itself, then some of the other nodes, from the next one on.
+    /// For whom a member is the carrier of its node: itself, then some of the other nodes, from the next one
+    /// on.
     pub fn wards(&self, carrier: u32) -> impl Iterator<Item = u32> {
         let (here, size) = (self.place(carrier).0, self.size());
         let from_itself_on = (0..size).map(move |step| (carrier + step) % size);

@@ -12,7 +12,6 @@ pub mod graph;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::object::Communicator;
-use crate::object::topology::Topology;
 use crate::process;
 use std::ffi::c_int;
 
@@ -23,7 +22,8 @@ pub use dims::dims_create;
 /// # Errors
 /// No such communicator.
 pub fn test(comm: MPI_Comm) -> MpiResult<c_int> {
-    Ok(process::enter()?.communicator(comm)?.topology.as_ref().map_or(MPI_UNDEFINED, Topology::kind))
+    let process = process::enter()?;
+    Ok(process.communicator(comm)?.topology.as_ref().map_or(MPI_UNDEFINED, |of| of.about().0))
 }
 
 /// Numbers as calls answer them.

@@ -8,11 +8,8 @@
 
 mod allgather_by_nodes;
 mod alltoall_by_nodes;
-mod barrier;
+mod binomial_blocks;
 mod binomial_broadcast;
-mod binomial_gather;
-mod binomial_scatter;
-mod broadcast_in_exchange;
 mod bruck_allgather;
 mod bruck_alltoall;
 mod combine;
@@ -36,20 +33,17 @@ mod tree;
 
 pub use allgather_by_nodes::allgather_by_nodes;
 pub use alltoall_by_nodes::alltoall_by_nodes;
-pub use barrier::barrier;
+pub use binomial_blocks::{binomial_gather, binomial_scatter};
 pub use binomial_broadcast::binomial_broadcast;
-pub use binomial_gather::binomial_gather;
-pub use binomial_scatter::binomial_scatter;
-pub use broadcast_in_exchange::broadcast_in_exchange;
 pub use bruck_allgather::bruck_allgather;
 pub use bruck_alltoall::bruck_alltoall;
 pub use combine::combine_in_exchange;
 pub use doubling_scan::doubling_scan;
 pub use move_directly::move_directly;
-pub use move_in_exchange::move_in_exchange;
+pub use move_in_exchange::{broadcast_in_exchange, move_in_exchange};
 pub use neighbourhood::{AlongEdges, misfit, neighbour_exchange};
 pub use on_board::{combine_on_board, move_on_board};
-pub use on_nic::{broadcast_on_nic, reduce_on_nic, scatter_on_nic};
+pub use on_nic::{barrier, broadcast_on_nic, reduce_on_nic, scatter_on_nic};
 pub use packed_shares::combine_packed_shares;
 pub use reduce_by_halving::reduce_by_halving;
 pub use reduce_in_exchange::reduce_in_exchange;

@@ -1,9 +1,11 @@
 //! Blocks in an exchange, as all members are on one node: each lends or lays what it gives in its lane,
 //! and who takes copies its block from there. One step; each byte is copied once, or twice through a
-//! lane.
+//! lane. Of a broadcast all take from the root's lane at once, part by part while it lays the next, or from
+//! its memory.
 
+use super::binomial_broadcast::binomial_broadcast;
 use super::move_directly::move_directly;
-use crate::collective::Movement;
+use crate::collective::{Broadcast, Movement};
 use crate::error::MpiResult;
 use crate::progress::{Contribution, Destination, Exchange, Members, Party};
 use nic_emu::port::Giving;
@@ -19,7 +21,18 @@ pub async fn move_in_exchange(party: &Party, movement: &Movement<'_>) -> MpiResu
     }
 }
 
-/// The same in an exchange that members have met for. A step of it.
+/// Brings a block to all.
+///
+/// # Errors
+/// The root's is longer or shorter; the NIC fails.
+pub async fn broadcast_in_exchange(party: &Party, broadcast: &Broadcast) -> MpiResult {
+    match party.exchange(&broadcast.arrival()).await? {
+        Some(exchange) => exchange.stream(broadcast.root, broadcast.memory).await,
+        None => binomial_broadcast(party, broadcast).await,
+    }
+}
+
+/// Moves blocks in an exchange that members have met for. A step of it.
 ///
 /// # Errors
 /// As [`move_in_exchange`].

@@ -3,7 +3,7 @@
 //! for a slab, along the strobe's tree; whoever gets nothing of a slab, as the root, does not wait for it.
 //!
 //! A scatter is a broadcast of as many blocks as a slab holds: more bytes than are wanted, of which there are
-//! few.
+//! few. A barrier is one arrival and one release, without bytes.
 
 use super::slab_by_slab::{Cut, slab_by_slab};
 use crate::collective::{Broadcast, Combination, Movement, Results};
@@ -11,6 +11,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::with;
 use crate::progress::{Arrival, Memory, Party, take_result};
 use nic_emu::descriptor::CollectiveKind;
+use std::ptr::null;
 
 /// Brings a block to all: of up to a slab, or in a call that blocks of more.
 ///
@@ -51,6 +52,18 @@ pub async fn reduce_on_nic(party: &Party, combination: &Combination) -> MpiResul
     let arrival = Arrival { kind, operation, ..combination.arrival() };
     let (cut, given) = (combination.cut(party.rank), combination.given());
     bring(party, &arrival, &cut, Some(given), combination.wanted(party.rank)).await
+}
+
+/// Complete when all members have called it, of an intercommunicator those of both groups.
+///
+/// # Errors
+/// The NIC fails.
+pub async fn barrier(party: Party) -> MpiResult {
+    if party.is_alone() {
+        return Ok(());
+    }
+    // SAFETY: nothing is given.
+    unsafe { party.meet(&Arrival::BARRIER, null(), 0, true) }.await.map(drop)
 }
 
 /// Has the NIC bring what this member gets of a vector.
