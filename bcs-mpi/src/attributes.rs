@@ -27,7 +27,9 @@ pub trait Attributed: Copy {
 
     /// The address of a predefined attribute's value; none where the key is no predefined one, none in it
     /// where it has no value.
-    fn predefined(process: &Process, key: c_int) -> Option<Option<*mut c_void>>;
+    fn predefined(_process: &Process, _key: c_int) -> Option<Option<*mut c_void>> {
+        None
+    }
 }
 
 /// Keys that a message names.

@@ -1,10 +1,10 @@
 //! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
 
 use crate::edge::{array, object, place};
-use crate::forms::{own, vectors};
+use crate::forms::own;
 use bcs_mpi::MpiResult;
 use bcs_mpi::api::Mode;
-use bcs_mpi::collective::buffers::Everyone;
+use bcs_mpi::collective::buffers::{Everyone, Vectors};
 use bcs_mpi::collective::forms::{self, Call};
 use bcs_mpi::collective::places::{Numbers, Places};
 use bcs_mpi::constants::*;
@@ -116,7 +116,7 @@ bcs! {
         data: *const c_void, result: *mut c_void, count: i64, element: MPI_Datatype, operation: MPI_Op, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
-        let vectors = vectors(data, result, count, element, operation);
+        let vectors = Vectors::new(data, result, count, element, operation);
         if root == ALL {
             forms::allreduce(Call::blocking(Primitive::Allreduce, comm), &vectors).map(drop)?
         } else {

@@ -10,11 +10,10 @@
 //! Several calls may have one body, in which the function of `bcs-mpi` that they call differs.
 
 use crate::edge::{Number, is_large};
-use bcs_mpi::collective::buffers::{Everyone, Vectors};
-use bcs_mpi::collective::places::{Numbers, Places};
+use bcs_mpi::collective::places::Numbers;
 use bcs_mpi::constants::*;
 use bcs_mpi::object::datatype::buffer::Elements;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 macro_rules! collectives {
     ($(
@@ -71,57 +70,4 @@ pub fn array<T: Number>(at: *const T) -> Numbers {
 pub unsafe fn own<P>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Elements<P> {
     // SAFETY: the caller's promise.
     unsafe { Elements::new(buffer, count.wide(), datatype) }
-}
-
-/// Blocks of as many elements each.
-///
-/// # Safety
-/// As [`Everyone::new`].
-pub unsafe fn everyone<P>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Everyone<P> {
-    // SAFETY: the caller's promise.
-    unsafe { Everyone::new(buffer, Places::Equal(count.wide(), datatype)) }
-}
-
-/// Blocks of a v form.
-///
-/// # Safety
-/// As [`Everyone::new`].
-pub unsafe fn everyone_v<P>(
-    buffer: P,
-    counts: *const impl Number,
-    displs: *const impl Number,
-    datatype: MPI_Datatype,
-) -> Everyone<P> {
-    // SAFETY: the caller's promise.
-    unsafe { Everyone::new(buffer, Places::Vector(array(counts), array(displs), datatype)) }
-}
-
-/// Blocks of a w form.
-///
-/// # Safety
-/// As [`Everyone::new`].
-pub unsafe fn everyone_w<P>(
-    buffer: P,
-    counts: *const impl Number,
-    displs: *const impl Number,
-    types: *const MPI_Datatype,
-) -> Everyone<P> {
-    // SAFETY: the caller's promise.
-    unsafe { Everyone::new(buffer, Places::Typed(array(counts), array(displs), types)) }
-}
-
-/// The vectors of a reduction.
-///
-/// # Safety
-/// As [`Vectors::new`].
-#[inline(always)]
-pub unsafe fn vectors(
-    send: *const c_void,
-    receive: *mut c_void,
-    count: impl Number,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> Vectors {
-    // SAFETY: the caller's promise.
-    unsafe { Vectors::new(send, receive, count.wide(), datatype, op) }
 }

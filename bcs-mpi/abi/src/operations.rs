@@ -1,7 +1,7 @@
 //! Chapter 6: operations of the program.
 
-use crate::edge::callback;
-use crate::forms::vectors;
+use crate::edge::{callback, wide};
+use bcs_mpi::collective::buffers::Vectors;
 use bcs_mpi::collective::forms;
 use bcs_mpi::collective::operation::{self, Function};
 
@@ -13,5 +13,5 @@ answers! {
     MPI_Op_free(op: INOUT) [] = operation::free(op);
     MPI_Op_commutative(op) -> commute [] = operation::commutes(op);
     MPI_Reduce_local(inbuf, inoutbuf, count, datatype, op) [] =
-        forms::reduce_local(&vectors(inbuf, inoutbuf, count, datatype, op));
+        forms::reduce_local(&Vectors::new(inbuf, inoutbuf, wide(count), datatype, op));
 }

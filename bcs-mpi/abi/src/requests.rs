@@ -11,6 +11,22 @@ fn index(of: Option<usize>) -> c_int {
     of.map_or(MPI_UNDEFINED, |index| index as c_int)
 }
 
+/// What completes some of several requests: the blocking and the non-blocking call.
+macro_rules! some {
+    ($($name:ident $mode:ident)*) => { calls! { $(
+        $name(
+            incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount],
+            array_of_statuses,
+        ) [timed(0)] {
+            let (mode, mut completed, statuses) = (Mode::$mode, None, Statuses::new(array_of_statuses));
+            let result = complete::some(mode, array_of_requests, &mut completed, array_of_indices, statuses);
+            outcount.set(index(completed));
+            result?
+        }
+    )* } };
+}
+some! { MPI_Waitsome Blocking MPI_Testsome NonBlocking }
+
 answers! {
     MPI_Wait(request: INOUT, status) [timed(0)] = complete::wait(request, Statuses::new(status));
     MPI_Waitall(count, array_of_requests: [mut count], array_of_statuses) [timed(0)] =
@@ -45,26 +61,6 @@ calls! {
         let result = complete::any(Mode::NonBlocking, array_of_requests, &mut found, Statuses::new(status));
         indx.set(index(found.flatten()));
         flag.set(found.is_some().into());
-        result?
-    }
-    MPI_Waitsome(
-        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount],
-        array_of_statuses,
-    ) [timed(0)] {
-        let (mut completed, statuses) = (None, Statuses::new(array_of_statuses));
-        let mode = Mode::Blocking;
-        let result = complete::some(mode, array_of_requests, &mut completed, array_of_indices, statuses);
-        outcount.set(index(completed));
-        result?
-    }
-    MPI_Testsome(
-        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount],
-        array_of_statuses,
-    ) [timed(0)] {
-        let (mut completed, statuses) = (None, Statuses::new(array_of_statuses));
-        let mode = Mode::NonBlocking;
-        let result = complete::some(mode, array_of_requests, &mut completed, array_of_indices, statuses);
-        outcount.set(index(completed));
         result?
     }
     MPI_Request_get_status(request, flag: OUT, status) [timed(0)] {

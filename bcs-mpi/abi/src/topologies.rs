@@ -4,7 +4,7 @@ use crate::edge::{array, read_only, store_all};
 use bcs_mpi::constants::*;
 use bcs_mpi::error::{MpiError, MpiResult};
 use bcs_mpi::info;
-use bcs_mpi::topology::{self, cartesian, distributed, graph};
+use bcs_mpi::topology::{self, cartesian, distributed, graph, ints};
 use std::ffi::c_int;
 
 /// An array of the program that is read, of a number of dimensions.
@@ -61,10 +61,6 @@ fn sum(degrees: &[c_int]) -> MpiResult<c_int> {
     Ok(sum)
 }
 
-fn as_ints(of: &[u32]) -> Vec<c_int> {
-    of.iter().map(|&rank| rank as c_int).collect()
-}
-
 answers! {
     MPI_Topo_test(comm) -> status [on comm] = topology::test(comm);
     MPI_Cartdim_get(comm) -> ndims [on comm] = cartesian::dimensions(comm);
@@ -94,10 +90,10 @@ calls! {
         newcomm.set(cartesian::sub(comm, remain)?)
     }
     MPI_Cart_get(comm, maxdims, dims, periods, coords) [on comm] {
-        let position = cartesian::get(comm, maxdims)?;
-        store_all(&position.dims, dims, "dims")?;
-        store_all(&position.periods, periods, "periods")?;
-        store_all(&position.coords, coords, "coords")?
+        let [of_dims, of_periods, own] = cartesian::get(comm, maxdims)?;
+        store_all(&of_dims, dims, "dims")?;
+        store_all(&of_periods, periods, "periods")?;
+        store_all(&own, coords, "coords")?
     }
     MPI_Cart_shift(comm, direction, disp, rank_source: OUT, rank_dest: OUT) [on comm] {
         let (source, destination) = cartesian::shift(comm, direction, disp)?;
@@ -118,8 +114,8 @@ calls! {
     }
     MPI_Graph_get(comm, maxindex, maxedges, indx, edges) [on comm] {
         let graph = graph::get(comm)?;
-        store_all(graph::fitting("maxindex", maxindex, &as_ints(&graph.ends))?, indx, "indx")?;
-        store_all(graph::fitting("maxedges", maxedges, &as_ints(&graph.edges))?, edges, "edges")?
+        store_all(graph::fitting("maxindex", maxindex, &ints(&graph.ends))?, indx, "indx")?;
+        store_all(graph::fitting("maxedges", maxedges, &ints(&graph.edges))?, edges, "edges")?
     }
     MPI_Graph_neighbors(comm, rank, maxneighbors, neighbors) [on comm] {
         let all = graph::neighbours(comm, rank)?;
@@ -153,8 +149,8 @@ calls! {
         comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights,
     ) [on comm] {
         let own = distributed::get(comm)?;
-        store_all(graph::fitting("maxindegree", maxindegree, &as_ints(&own.sources))?, sources, "sources")?;
-        let to = as_ints(&own.destinations);
+        store_all(graph::fitting("maxindegree", maxindegree, &ints(&own.sources))?, sources, "sources")?;
+        let to = ints(&own.destinations);
         store_all(graph::fitting("maxoutdegree", maxoutdegree, &to)?, destinations, "destinations")?;
         if let Some((from, to)) = &own.weights {
             store_weights(graph::fitting("maxindegree", maxindegree, from)?, sourceweights, "sourceweights")?;

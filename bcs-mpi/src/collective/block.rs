@@ -70,22 +70,15 @@ impl Agreed {
 
 /// A block on its way: where its bytes lie, or, if they do not lie together, where they are packed.
 pub struct Wire {
-    data: *mut u8,
-    bytes: usize,
+    /// The bytes, or the room for them, for an operation that keeps the wire.
+    pub memory: Memory,
     packed: Vector,
 }
 
 impl Wire {
     /// Packed bytes.
     pub(super) fn of(mut packed: Vector) -> Self {
-        Self { data: packed.as_mut_ptr(), bytes: packed.len(), packed }
-    }
-
-    /// The bytes, or the room for them, for an operation that keeps the wire.
-    #[inline]
-    pub fn memory(&self) -> Memory {
-        // SAFETY: the promise of `Elements::new`, or they are the wire's own.
-        unsafe { Memory::new(self.data, self.bytes) }
+        Self { memory: packed.memory(), packed }
     }
 }
 
@@ -164,9 +157,9 @@ impl Block {
     /// # Errors
     /// There is no memory for it.
     pub fn landing(&self) -> MpiResult<Wire> {
-        match self.layout {
-            None => Ok(Wire { data: self.at, bytes: self.bytes, packed: Vector::default() }),
-            Some(_) => Ok(Wire::of(Vector::new(self.bytes)?)),
+        match self.together() {
+            Some(memory) => Ok(Wire { memory, packed: Vector::default() }),
+            None => Ok(Wire::of(Vector::new(self.bytes)?)),
         }
     }
 

@@ -63,7 +63,7 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
     }
     let is_root = party.rank == root;
     let wire = if is_root { block.wire()? } else { block.landing()? };
-    let broadcast = Broadcast { root, signature: block.agreed().signature, memory: wire.memory() };
+    let broadcast = Broadcast { root, signature: block.agreed().signature, memory: wire.memory };
     let number = policy::choice(Collective::bcast, &Situation::of(&party, Some(block.bytes), None));
     policy::bcast::run(number, &party, &broadcast).await?;
     if !is_root {

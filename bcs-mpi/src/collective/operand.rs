@@ -5,7 +5,7 @@
 
 use super::extended::ExtendedType;
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult};
 use crate::object::datatype::Datatypes;
 use nic_emu::arith::{ElementType, ReduceOp};
 use std::sync::LazyLock;
@@ -107,18 +107,13 @@ const fn reduce_op(op: MPI_Op) -> Option<ReduceOp> {
     })
 }
 
-#[cold]
-fn wrong(class: i32, argument: &'static str, value: String, allowed: String) -> MpiError {
-    MpiError::new(Problem::Argument { class, argument, value, allowed })
-}
-
 /// The predefined datatype that another handle names: that of a kind of Fortran.
 #[cold]
 fn named(datatypes: &Datatypes, datatype: MPI_Datatype) -> MpiResult<&'static Datatype> {
     datatypes.committed("datatype", datatype)?.as_predefined().ok_or_else(|| {
-        let allowed =
-            "predefined operations take predefined datatypes only (MPI-5.0, section 6.9.2)".to_owned();
-        wrong(MPI_ERR_OP, "datatype", format!("{:#x}, a derived datatype", datatype.0), allowed)
+        let allowed = "predefined operations take predefined datatypes only (MPI-5.0, section 6.9.2)";
+        let value = format!("{:#x}, a derived datatype", datatype.0);
+        MpiError::argument(MPI_ERR_OP, "datatype", value, allowed)
     })
 }
 
@@ -134,8 +129,8 @@ impl Operand {
             _ => named(datatypes, datatype)?,
         };
         let Some(operation) = predefined_operation(op) else {
-            let allowed = "it has to be an operation such as MPI_SUM".to_owned();
-            return Err(wrong(MPI_ERR_OP, "op", format!("{:#x}", op.0), allowed));
+            let allowed = "it has to be an operation such as MPI_SUM";
+            return Err(MpiError::argument(MPI_ERR_OP, "op", format!("{:#x}", op.0), allowed));
         };
         let accumulates_only = op == MPI_REPLACE || op == MPI_NO_OP;
         let element = ELEMENTS[known.handle.0.wrapping_sub(MPI_DATATYPE_NULL.0) & 0xff];
@@ -146,7 +141,7 @@ impl Operand {
             _ => {
                 let allowed =
                     format!("{} does not go with {} (MPI-5.0, section 6.9.2)", operation.name, known.name);
-                Err(wrong(MPI_ERR_OP, "op", operation.name.to_owned(), allowed))
+                Err(MpiError::argument(MPI_ERR_OP, "op", operation.name, allowed))
             }
         }
     }

@@ -163,12 +163,12 @@ impl Wires {
     #[inline]
     pub fn at(&self, block: u32) -> Memory {
         match self {
-            Wires::Alike(all, 0) => all.memory(),
+            Wires::Alike(all, 0) => all.memory,
             // SAFETY: the promise of `Everyone::new`: as many blocks as are asked for lie there.
             Wires::Alike(first, apart) => unsafe {
-                Memory::new(first.memory().first().wrapping_add(block as usize * apart), *apart)
+                Memory::new(first.memory.first().wrapping_add(block as usize * apart), *apart)
             },
-            Wires::Each(each) => each[block as usize].memory(),
+            Wires::Each(each) => each[block as usize].memory,
         }
     }
 }

@@ -41,8 +41,9 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
 /// # Errors
 /// No such communicator, or the NIC fails.
 pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
-    let freed = process.communicators.remove(comm).map_err(|why| wrong_communicator("comm", comm, why))?;
-    let local = process.communicators.remove(freed.local_comm).ok();
+    let table = &mut process.communicators.table;
+    let freed = table.remove(comm.0).map_err(|why| wrong_communicator("comm", comm, why))?;
+    let local = table.remove(freed.local_comm.0).ok();
     let Process { communicators, requests, .. } = &mut **process;
     communicators.keep_handler(comm, freed.error_handler, |comm| requests.are_of(comm))?;
     let is_in_use = |local: &Option<Communicator>, freed: &Communicator| {

@@ -114,7 +114,7 @@ pub(super) fn store(
 ) -> MpiResult<MPI_Comm> {
     let Some(communicator) = communicator else { return Ok(MPI_COMM_NULL) };
     retain(communicator.error_handler)?;
-    let comm = process.communicators.insert(communicator);
+    let comm = MPI_Comm(process.communicators.table.insert(communicator));
     if context != Context::NONE {
         process.set_context(comm, context)?;
     }

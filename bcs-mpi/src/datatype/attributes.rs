@@ -5,7 +5,6 @@ use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::attributes::{Attributes, Keys};
 use crate::process::Process;
-use std::ffi::{c_int, c_void};
 
 impl Attributed for MPI_Datatype {
     const KEYVAL: &'static str = "type_keyval";
@@ -17,9 +16,5 @@ impl Attributed for MPI_Datatype {
 
     fn keys(process: &mut Process) -> &mut Keys {
         &mut process.datatypes.keys
-    }
-
-    fn predefined(_process: &Process, _key: c_int) -> Option<Option<*mut c_void>> {
-        None
     }
 }

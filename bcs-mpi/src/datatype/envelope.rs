@@ -35,35 +35,24 @@ struct Sorter {
 impl Sorter {
     /// Counts, blocklengths and displacements in extents: `int`.
     fn counts(&mut self, values: &[i64]) {
-        if self.large {
-            self.contents.counts.extend_from_slice(values);
-        } else {
-            // They came as `int`.
-            self.contents.integers.extend(values.iter().map(|value| *value as c_int));
-        }
+        self.placed(Unit::Extents, values, [0; 2]);
     }
 
     /// Displacements and extents in bytes: MPI_Aint.
     fn addresses(&mut self, values: &[i64]) {
-        if self.large {
-            self.contents.counts.extend_from_slice(values);
-        } else {
-            self.contents.addresses.extend(values.iter().map(|value| *value as MPI_Aint));
-        }
+        self.placed(Unit::Bytes, values, [0; 2]);
     }
 
     /// Strides or displacements; answers the combiner that goes with their unit.
-    fn placed(&mut self, unit: Unit, values: &[i64], [extents, bytes]: [c_int; 2]) -> c_int {
+    fn placed(&mut self, unit: Unit, values: &[i64], combiners: [c_int; 2]) -> c_int {
+        let Contents { integers, addresses, counts, .. } = &mut self.contents;
         match unit {
-            Unit::Extents => {
-                self.counts(values);
-                extents
-            }
-            Unit::Bytes => {
-                self.addresses(values);
-                bytes
-            }
+            _ if self.large => counts.extend_from_slice(values),
+            // They came as `int`.
+            Unit::Extents => integers.extend(values.iter().map(|value| *value as c_int)),
+            Unit::Bytes => addresses.extend(values.iter().map(|value| *value as MPI_Aint)),
         }
+        combiners[usize::from(unit == Unit::Bytes)]
     }
 
     /// What is an `int` in both forms.

@@ -102,9 +102,10 @@ impl MpiError {
     }
 }
 
-impl From<PortError> for MpiError {
+impl<E: Into<PortError>> From<E> for MpiError {
     #[cold]
-    fn from(error: PortError) -> Self {
+    fn from(error: E) -> Self {
+        let error = error.into();
         if matches!(error, PortError::Channel(ChannelError::Gone { .. })) {
             leave_the_word_to_the_launcher();
         }
@@ -124,18 +125,4 @@ impl From<PortError> for MpiError {
 #[cold]
 fn leave_the_word_to_the_launcher() {
     std::thread::sleep(std::time::Duration::from_secs(5));
-}
-
-impl From<nic_emu::memory::Corrupt> for MpiError {
-    #[cold]
-    fn from(corrupt: nic_emu::memory::Corrupt) -> Self {
-        PortError::from(corrupt).into()
-    }
-}
-
-impl From<ChannelError> for MpiError {
-    #[cold]
-    fn from(error: ChannelError) -> Self {
-        PortError::from(error).into()
-    }
 }

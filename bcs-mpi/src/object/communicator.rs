@@ -121,8 +121,9 @@ impl Communicator {
         if self.name.is_empty() { format!("communicator {}", self.context) } else { self.name.clone() }
     }
 
+    /// The error of an argument that is none of its peers' ranks, nor what is `also` allowed.
     #[cold]
-    fn wrong_rank(&self, argument: &'static str, value: c_int, also: &'static str) -> MpiError {
+    pub(crate) fn wrong_rank(&self, argument: &'static str, value: c_int, also: &'static str) -> MpiError {
         let comm =
             if self.is_inter() { format!("the remote group of {}", self.title()) } else { self.title() };
         MpiError::new(Problem::Rank { argument, value, comm, size: self.peer_count, also })
@@ -131,7 +132,7 @@ impl Communicator {
     /// The error of a call about a topology that this has not.
     #[cold]
     pub(crate) fn wrong_topology(&self, wanted: &str) -> MpiError {
-        let has = self.topology.as_ref().map_or("no topology", Topology::noun);
+        let has = self.topology.as_ref().map_or("no topology", |of| of.about().1);
         let value = format!("{}, which has {has}", self.title());
         MpiError::argument(MPI_ERR_TOPOLOGY, "comm", value, format!("it has to be one with {wanted}"))
     }

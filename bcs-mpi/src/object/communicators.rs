@@ -123,14 +123,6 @@ impl Communicators {
         self.get(comm).map_or(MPI_SESSION_NULL, |communicator| communicator.session)
     }
 
-    pub(crate) fn insert(&mut self, communicator: Communicator) -> MPI_Comm {
-        MPI_Comm(self.table.insert(communicator))
-    }
-
-    pub(crate) fn remove(&mut self, handle: MPI_Comm) -> Result<Communicator, Stale> {
-        self.table.remove(handle.0)
-    }
-
     /// The communicator of an argument of this name.
     ///
     /// # Errors

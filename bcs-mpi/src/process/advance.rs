@@ -12,6 +12,7 @@ use crate::error::MpiResult;
 use crate::object::request::{Finished, State, Steps};
 use nic_emu::status::WaitingFor;
 use std::pin::pin;
+use std::sync::PoisonError;
 use std::task::Poll;
 
 /// Waits for room that lie in each other at most and advance operations: so deep the stack may get.
@@ -43,7 +44,7 @@ impl Guard {
                 Poll::Ready(result) => {
                     // What the operation kept goes before its end is seen.
                     drop(task.future);
-                    task.end.set(result);
+                    *task.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 }
             }
         }

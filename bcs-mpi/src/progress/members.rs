@@ -137,10 +137,7 @@ impl<'m, M: Message> Join<'m, M> {
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn send<T>(&mut self, members: &T, to: u32, bytes: &'m [u8]) -> MpiResult
-    where
-        T: Members<Message = M> + ?Sized,
-    {
+    pub fn send(&mut self, members: &impl Members<Message = M>, to: u32, bytes: &'m [u8]) -> MpiResult {
         members.post_send(to, given(bytes)).map(|message| self.add(message))
     }
 
@@ -148,10 +145,12 @@ impl<'m, M: Message> Join<'m, M> {
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn receive<T>(&mut self, members: &T, from: u32, room: &'m mut [u8]) -> MpiResult
-    where
-        T: Members<Message = M> + ?Sized,
-    {
+    pub fn receive(
+        &mut self,
+        members: &impl Members<Message = M>,
+        from: u32,
+        room: &'m mut [u8],
+    ) -> MpiResult {
         members.post_receive(from, taken(room)).map(|message| self.add(message))
     }
 

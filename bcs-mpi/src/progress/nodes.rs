@@ -69,6 +69,20 @@ impl Nodes {
         let members = &self.members[node];
         members[self.places[of as usize].1 % members.len()]
     }
+
+    /// For whom a member is the carrier of its node: itself, then some of the other nodes, from the next one
+    /// on.
+    pub fn wards(&self, carrier: u32) -> impl Iterator<Item = u32> {
+        let (here, size) = (self.place(carrier).0, self.size());
+        let from_itself_on = (0..size).map(move |step| (carrier + step) % size);
+        from_itself_on.filter(move |member| self.carrier(*member, here) == carrier)
+    }
+
+    /// The other nodes, from the next one on.
+    pub fn elsewhere(&self, here: usize) -> impl Iterator<Item = usize> + use<> {
+        let count = self.count();
+        (1..count).map(move |step| (here + step) % count)
+    }
 }
 
 /// A binomial tree over places 0 to `size`, of which 0 is the root: the parent of a place and its children,

@@ -32,7 +32,7 @@ use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
-use nic_emu::port::{Collective, Posted, Release, Send};
+use nic_emu::port::{Collective, Release, Send};
 use nic_emu::slab::SLAB_BYTES;
 use nic_emu::status::WaitingFor;
 use std::cell::Cell;
@@ -211,13 +211,6 @@ impl Party {
     }
 
     #[inline]
-    fn send_to(&self, to: u32) -> Send {
-        let (context, source, tag) = (self.contexts.own, CommRank(self.rank), self.tag);
-        let destination = self.job_rank(to);
-        Send { context, source, tag, destination, synchronous: false, signature: 0, check: Check::NONE }
-    }
-
-    #[inline]
     fn receive_from(&self, from: u32) -> Envelope {
         Envelope { context: self.contexts.own, source: CommRank(from), tag: self.tag }
     }
@@ -260,28 +253,18 @@ impl Party {
         to: u32,
         (data, signature): (Memory, u16),
     ) -> MpiResult<Pending> {
-        let send = Send { check: self.check(signature), ..self.send_to(to) };
-        let peer_in_job = send.destination;
-        let what = || WaitingFor { peer: CommRank(to), peer_in_job, sends: true, ..self.waiting() };
-        process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
+        self.post_send_of(process, to, data, self.check(signature))
+    }
+
+    fn post_send_of(&self, process: &mut Guard, to: u32, data: Memory, check: Check) -> MpiResult<Pending> {
+        let (context, source, tag) = (self.contexts.own, CommRank(self.rank), self.tag);
+        let destination = self.job_rank(to);
+        let send = Send { context, source, tag, destination, synchronous: false, signature: 0, check };
+        let (peer, mode) = ((CommRank(to), self.comm), Mode::NonBlocking);
         // SAFETY: the promise of `Memory::new`.
-        let posted = unsafe { process.port.post_send(&send, data.first(), data.bytes())? };
+        let posted = unsafe { bcs_send(process, self.call, &send, peer, data.first(), data.bytes(), mode)? };
         process.progress.has_posted = true;
-        match posted {
-            Posted::Complete => {
-                process.port.nudge_receiver(peer_in_job)?;
-                Ok(self.pending(None, None))
-            }
-            Posted::Request(request) => {
-                process.port.requests_mut().label(
-                    request,
-                    (CommRank(to), send.destination),
-                    self.comm.0 as u64,
-                );
-                process.port.nudge(true)?;
-                Ok(self.pending(Some(request), None))
-            }
-        }
+        Ok(self.pending(posted, None))
     }
 
     /// Posts a receive along an edge: of all that the member at its other end sends, as [`Self::send_along`].
@@ -458,14 +441,7 @@ impl Members for Party {
     type Message = Pending;
 
     fn post_send(&self, to: u32, data: Memory) -> MpiResult<Pending> {
-        with(|process| {
-            let (send, peer, mode) = (self.send_to(to), (CommRank(to), self.comm), Mode::NonBlocking);
-            // SAFETY: the promise of `Memory::new`.
-            let posted =
-                unsafe { bcs_send(process, self.call, &send, peer, data.first(), data.bytes(), mode)? };
-            process.progress.has_posted = true;
-            Ok(self.pending(posted, None))
-        })
+        with(|process| self.post_send_of(process, to, data, Check::NONE))
     }
 
     fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Pending> {

@@ -1,7 +1,7 @@
 //! The calls about Cartesian topologies (MPI-5.0, §8.5.1, §8.5.5 to §8.5.8). Making one, and taking it apart,
 //! costs one meeting: who goes where is computed.
 
-use super::{member, named, too_short};
+use super::{ints, member, too_short};
 use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -87,21 +87,6 @@ pub fn dimensions(comm: MPI_Comm) -> MpiResult<c_int> {
     Ok(grid_of(process::enter()?.communicator(comm)?)?.dims.len() as c_int)
 }
 
-/// What MPI_Cart_get answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Processes in each dimension.
-    pub dims: Vec<c_int>,
-    /// Whether each is a ring.
-    pub periods: Vec<c_int>,
-    /// The calling process's coordinates.
-    pub coords: Vec<c_int>,
-}
-
-fn ints(values: &[u32]) -> Vec<c_int> {
-    values.iter().map(|&value| value as c_int).collect()
-}
-
 fn room(grid: &Grid, maxdims: c_int) -> MpiResult {
     if i64::from(maxdims) < grid.dims.len() as i64 {
         return Err(too_short(MPI_ERR_DIMS, "maxdims", maxdims, grid.dims.len()));
@@ -109,20 +94,17 @@ fn room(grid: &Grid, maxdims: c_int) -> MpiResult {
     Ok(())
 }
 
-/// MPI_Cart_get.
+/// MPI_Cart_get: processes in each dimension, whether it is a ring, and the calling process's coordinates.
 ///
 /// # Errors
 /// No such communicator, one without a grid, or one of more dimensions than the arrays hold.
-pub fn get(comm: MPI_Comm, maxdims: c_int) -> MpiResult<Position> {
+pub fn get(comm: MPI_Comm, maxdims: c_int) -> MpiResult<[Vec<c_int>; 3]> {
     let process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let grid = grid_of(communicator)?;
     room(grid, maxdims)?;
-    Ok(Position {
-        dims: ints(&grid.dims),
-        periods: grid.periods.iter().map(|&ring| ring.into()).collect(),
-        coords: ints(&grid.coordinates(communicator.rank)),
-    })
+    let periods = grid.periods.iter().map(|&ring| ring.into()).collect();
+    Ok([ints(&grid.dims), periods, ints(&grid.coordinates(communicator.rank))])
 }
 
 /// MPI_Cart_coords.
@@ -168,6 +150,7 @@ pub fn shift(comm: MPI_Comm, direction: c_int, disp: c_int) -> MpiResult<(c_int,
         let allowed = format!("the grid has {} dimensions, counted from 0", grid.dims.len());
         return Err(MpiError::argument(MPI_ERR_DIMS, "direction", direction, allowed));
     };
-    let at = |steps| named(grid.neighbour(communicator.rank, dimension, steps));
+    let neighbour = |steps| grid.neighbour(communicator.rank, dimension, steps);
+    let at = |steps| neighbour(steps).map_or(MPI_PROC_NULL, |rank| rank as c_int);
     Ok((at(-i64::from(disp)), at(disp.into())))
 }

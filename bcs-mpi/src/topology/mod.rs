@@ -12,7 +12,6 @@ pub mod graph;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::object::Communicator;
-use crate::object::topology::Topology;
 use crate::process;
 use std::ffi::c_int;
 
@@ -23,12 +22,13 @@ pub use dims::dims_create;
 /// # Errors
 /// No such communicator.
 pub fn test(comm: MPI_Comm) -> MpiResult<c_int> {
-    Ok(process::enter()?.communicator(comm)?.topology.as_ref().map_or(MPI_UNDEFINED, Topology::kind))
+    let process = process::enter()?;
+    Ok(process.communicator(comm)?.topology.as_ref().map_or(MPI_UNDEFINED, |of| of.about().0))
 }
 
-/// A rank as calls answer it; MPI_PROC_NULL for none.
-fn named(rank: Option<u32>) -> c_int {
-    rank.map_or(MPI_PROC_NULL, |rank| rank as c_int)
+/// Numbers as calls answer them.
+pub fn ints(values: &[u32]) -> Vec<c_int> {
+    values.iter().map(|&value| value as c_int).collect()
 }
 
 /// The rank of an argument in a communicator.

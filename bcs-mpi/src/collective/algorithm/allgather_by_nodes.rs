@@ -8,8 +8,8 @@
 //! With a member a node, or all on one node, that is one step, from each to all others, beginning with the
 //! next one.
 
-use crate::collective::{Agreed, Movement};
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::collective::{Agreed, Movement, Vector};
+use crate::error::{MpiResult, Problem};
 use crate::progress::{Join, Members, Memory, Message};
 
 /// Allgather of blocks of any length.
@@ -32,32 +32,25 @@ pub async fn to_all(
     place: impl Fn(u32) -> Memory,
     agreed: Agreed,
 ) -> MpiResult {
-    let (nodes, rank, size) = (members.nodes()?, members.rank(), members.size());
-    let here = nodes.place(rank).0;
+    let (nodes, rank) = (members.nodes()?, members.rank());
     let beside = || nodes.beside(rank);
     let (mut misfits, mut to_hand_on, mut join) = (Vec::new(), Vec::new(), Join::new());
-    // Messages between two members keep their order: a member's own first, then what it hands on, from the
-    // next one on.
-    let carried_by = |carrier: u32| {
-        let others = (1..size).map(move |step| (carrier + step) % size);
-        let nodes = &nodes;
-        others.filter(move |of| nodes.place(*of).0 != here && nodes.carrier(*of, here) == carrier)
-    };
     let receive = |member: u32, from: u32| {
         let to = place(member);
         let receive = || members.post_receive(from, to).map(|receive| receive.exactly().given_by(member));
         agreed.is_message(to.bytes()).then(receive).transpose()
     };
     for from in beside() {
-        for member in std::iter::once(from).chain(carried_by(from)) {
+        // Messages between two members keep their order: a member's own first, then what it hands on.
+        for member in nodes.wards(from) {
             receive(member, from)?.into_iter().for_each(|receive| join.add(receive));
         }
     }
-    for member in carried_by(rank) {
+    for member in nodes.wards(rank).skip(1) {
         to_hand_on.extend(receive(member, member)?.map(|receive| (member, receive)));
     }
     if agreed.is_message(own.bytes()) {
-        let elsewhere = (1..nodes.count()).map(|step| (here + step) % nodes.count());
+        let elsewhere = nodes.elsewhere(nodes.place(rank).0);
         for member in elsewhere.map(|node| nodes.carrier(rank, node)).chain(beside()) {
             join.add(members.post_send(member, own)?);
         }
@@ -67,11 +60,11 @@ pub async fn to_all(
         let received = receive.await;
         let mut data = place(member);
         if let Err(error) = &received
-            && let Some(mut misfit) = as_long_as_sent(error)
+            && let &Problem::BlockMisfit { sent, .. } = error.problem()
+            && let Ok(misfit) = Vector::apart(sent as usize)
         {
             // Those beside this member are to find the same, and to say how long it was.
-            // SAFETY: misfits live until the join is complete.
-            data = unsafe { Memory::new(misfit.as_mut_ptr(), misfit.len()) };
+            data = misfit.1;
             misfits.push(misfit);
         }
         handed_on = handed_on.and(received);
@@ -84,13 +77,4 @@ pub async fn to_all(
         }
     }
     join.all().await.and(handed_on)
-}
-
-/// As many bytes as a block has that did not fit; none if that is not what went wrong.
-fn as_long_as_sent(error: &MpiError) -> Option<Vec<u8>> {
-    let &Problem::BlockMisfit { sent, .. } = error.problem() else { return None };
-    let (sent, mut bytes) = (usize::try_from(sent).ok()?, Vec::new());
-    bytes.try_reserve_exact(sent).ok()?;
-    bytes.resize(sent, 0);
-    Some(bytes)
 }

@@ -25,14 +25,14 @@ pub async fn alltoall_by_nodes(members: &impl Members, movement: &Movement<'_>) 
         return Ok(());
     }
     let here = nodes.place(rank).0;
-    let elsewhere = || (1..nodes.count()).map(|step| (here + step) % nodes.count());
+    let elsewhere = || nodes.elsewhere(here);
     let landing = |node| {
         let places = nodes.members(node).iter().map(|from| movement.incoming(*from).bytes());
         Vector::new(header_bytes(agreed, places.len()) + places.sum::<usize>())
     };
     let mut landings: Vec<Vector> = elsewhere().map(landing).collect::<MpiResult<_>>()?;
     let parcel = |mate: u32| {
-        let blocks: Vec<Memory> = wards(&nodes, mate).map(|to| movement.outgoing(to)).collect();
+        let blocks: Vec<Memory> = nodes.wards(mate).map(|to| movement.outgoing(to)).collect();
         Ok((mate, header_bytes(agreed, blocks.len()), pack(agreed, &blocks)?))
     };
     let parcels: Vec<(u32, usize, Vector)> = nodes.beside(rank).map(parcel).collect::<MpiResult<_>>()?;
@@ -71,7 +71,7 @@ pub async fn alltoall_by_nodes(members: &impl Members, movement: &Movement<'_>) 
 /// on.
 async fn carry(members: &impl Members, movement: &Movement<'_>, nodes: &Nodes) -> MpiResult {
     let (rank, agreed) = (members.rank(), movement.agreed);
-    let wards: Vec<u32> = wards(nodes, rank).collect();
+    let wards: Vec<u32> = nodes.wards(rank).collect();
     let header = Vector::new(header_bytes(agreed, wards.len()))?;
     let mut headers = vec![header; nodes.beside(rank).count()];
     let mut join = Join::new();
@@ -105,13 +105,6 @@ async fn carry(members: &impl Members, movement: &Movement<'_>, nodes: &Nodes) -
         join.send(members, *to, parcel)?;
     }
     join.all().await.and(delivered)
-}
-
-/// Those to whom a member hands on what its node has for them: itself, and some of the other nodes.
-fn wards(nodes: &Nodes, carrier: u32) -> impl Iterator<Item = u32> {
-    let (here, size) = (nodes.place(carrier).0, nodes.size());
-    let from_itself_on = (0..size).map(move |step| (carrier + step) % size);
-    from_itself_on.filter(move |to| nodes.carrier(*to, here) == carrier)
 }
 
 /// Puts a block where it is wanted, of which so many bytes were sent.

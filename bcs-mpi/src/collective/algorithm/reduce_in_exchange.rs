@@ -3,13 +3,13 @@
 //! all. Where there are few members, the root combines everything, in one.
 
 use super::combine::{combine_given, combine_results};
+use super::move_in_exchange::move_blocks;
 use super::shares::{equal_share, reduce_by_shares};
-use crate::collective::{Combination, Results};
+use crate::collective::{Agreed, Combination, Movement, Pattern, Results};
 use crate::error::MpiResult;
 use crate::process::with;
-use crate::progress::{Arrival, Contribution, Destination, Exchange, Members, Memory, Party, take_board};
+use crate::progress::{Arrival, Exchange, Members, Memory, Party, take_board};
 use nic_emu::policy;
-use nic_emu::port::Giving;
 use nic_emu::slab::SLAB_BYTES;
 use std::ops::Range;
 
@@ -57,21 +57,19 @@ async fn gather_shares(
 ) -> MpiResult {
     let party = &exchange.party;
     let takes = combination.gets_all(party.rank);
-    let readers: Vec<u32> = party.others().filter(|member| combination.gets_all(*member)).collect();
     let longest = (0..party.size).map(|member| share(member).len()).max().unwrap_or(0);
     let place = |member: u32| combination.wanted(party.rank).part(share(member));
-    let others = party.others().filter(|_| takes);
-    let (data, bytes) = (result.first().cast_const(), result.bytes());
     if longest <= SLAB_BYTES {
         let arrival = Arrival::board(0, (0, 0), longest);
         // SAFETY: the promise of `Memory::new`; at most a slab is buffered when it is posted.
-        let release = unsafe { party.meet(&arrival, data, bytes, takes) }.await?;
+        let release = unsafe { party.meet(&arrival, result.first(), result.bytes(), takes) }.await?;
         let Some(release) = release.filter(|_| takes) else { return Ok(()) };
-        let pieces = others.map(|member| (member, 0, place(member)));
-        return with(|process| take_board(process, release, bytes, pieces));
+        let pieces = party.others().map(|member| (member, 0, place(member)));
+        return with(|process| take_board(process, release, result.bytes(), pieces));
     }
-    let destinations: Vec<Destination> = others.map(|member| (member, place(member))).collect();
-    let contribution = Contribution { giving: Giving::Same { data, bytes }, readers: &readers };
-    // SAFETY: as above; the own share stays as it is.
-    unsafe { exchange.move_blocks(contribution, &destinations).await }
+    let pattern = match combination.results {
+        Results::Root(root) => Pattern::Gather(root),
+        _ => Pattern::Allgather,
+    };
+    move_blocks(exchange, &Movement::new(pattern, Agreed::default(), &|_| result, &place)).await
 }

@@ -9,29 +9,13 @@ use crate::progress::Joins;
 use crate::request::persistent::create;
 
 impl Call {
-    /// Starts what `make` makes for the members of the communicator; answers the request, which is null
-    /// in the blocking form.
+    /// Starts what `make` makes for the members of the communicator, who give so many bytes each at most, 0
+    /// where that is not known; answers the request, which is null in the blocking form.
     ///
     /// # Errors
     /// Those of the operation where it blocks; the NIC fails.
-    pub(in crate::collective) fn launch<J, F>(
-        self,
-        process: &mut Guard,
-        make: impl Fn(J) -> F + 'static,
-    ) -> MpiResult<MPI_Request>
-    where
-        J: Joins + 'static,
-        F: Future<Output = MpiResult> + 'static,
-    {
-        self.launch_of(process, 0, make)
-    }
-
-    /// The same of members who give so many bytes each at most; 0 where that is not known.
-    ///
-    /// # Errors
-    /// As there.
     #[inline(never)]
-    pub(in crate::collective) fn launch_of<J, F>(
+    pub(in crate::collective) fn launch<J, F>(
         self,
         process: &mut Guard,
         bytes: usize,

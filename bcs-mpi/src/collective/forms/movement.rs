@@ -24,14 +24,14 @@ pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
         // The groups' own communicators count it, as all collectives of both.
-        return call.launch(&mut process, |sides: inter::Sides| algorithm::barrier(sides.remote));
+        return call.launch(&mut process, 0, |sides: inter::Sides| algorithm::barrier(sides.remote));
     }
     let size = communicator.size;
     if call.form == Form::Blocking {
         at_once::barrier(&mut process, call, size)?;
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(&mut process, algorithm::barrier)
+    call.launch(&mut process, 0, algorithm::barrier)
 }
 
 /// MPI_Ibcast and its kin.
@@ -51,7 +51,7 @@ pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResu
         return Ok(MPI_REQUEST_NULL);
     }
     let bytes = block.bytes;
-    call.launch_of(&mut process, bytes, move |party| broadcast(party, block.clone(), root))
+    call.launch(&mut process, bytes, move |party| broadcast(party, block.clone(), root))
 }
 
 /// A member's own block, nothing where it is in place, and those of all, if the argument matters; whether it
@@ -163,7 +163,7 @@ fn bring(
     }
     let blocks = if pattern.gives_the_same() { 1 } else { process.communicator(call.comm)?.size };
     let bytes = agreed.of_all(blocks).unwrap_or(0);
-    call.launch_of(process, bytes, move |party| {
+    call.launch(process, bytes, move |party| {
         futures::bring(party, pattern, sides.clone(), is_in_place, agreed)
     })
 }

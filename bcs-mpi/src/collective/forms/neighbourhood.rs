@@ -51,5 +51,5 @@ fn launch(process: &mut Guard, call: Call, exchange: AlongEdges) -> MpiResult<MP
         return Ok(MPI_REQUEST_NULL);
     }
     let exchange = Rc::new(exchange);
-    call.launch(process, move |party| neighbour_exchange(party, exchange.clone()))
+    call.launch(process, 0, move |party| neighbour_exchange(party, exchange.clone()))
 }

@@ -113,7 +113,7 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
 /// Starts the combination of all members' operands.
 fn launch(process: &mut Guard, call: Call, combination: Combination) -> MpiResult<MPI_Request> {
     let bytes = combination.bytes();
-    call.launch_of(process, bytes, move |party| combine(party, combination.clone()))
+    call.launch(process, bytes, move |party| combine(party, combination.clone()))
 }
 
 /// MPI_Reduce_local: combines two vectors of this process, what would be sent on the left.

@@ -21,12 +21,12 @@ pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
         Role::Idle => Ok(()),
         Role::Root => {
             let wire = block.wire()?;
-            remote.post_send(0, wire.memory())?.await
+            remote.post_send(0, wire.memory)?.await
         }
         Role::Of(root) => {
             if after.rank == 0 {
                 let landing = block.landing()?;
-                remote.post_receive(root, landing.memory())?.exactly().await?;
+                remote.post_receive(root, landing.memory)?.exactly().await?;
                 block.land(&landing);
             }
             broadcast_in_group(after, block, 0).await

@@ -36,13 +36,13 @@ pub fn bcast(
 ) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
     let action = match role {
-        Role::Idle => return call.launch(process, Sides::idle),
+        Role::Idle => return call.launch(process, 0, Sides::idle),
         Role::Root => "sent",
         Role::Of(_) => "received",
     };
     refuse_in_place(NAMES[0], buffer.buffer.cast_const())?;
     let block = buffer.block(process, &NAMES, action)?;
-    call.launch(process, move |sides| broadcast(sides, block.clone(), role))
+    call.launch(process, 0, move |sides| broadcast(sides, block.clone(), role))
 }
 
 /// MPI_Gather, MPI_Scatter, their v forms and their kin: which way the blocks go, their buffers say.
@@ -59,7 +59,7 @@ pub fn rooted<P: Buffer, Q: Buffer>(
     let communicator = process.communicator(call.comm)?;
     let (role, peers) = (Role::of(communicator, root)?, communicator.peer_count);
     let (ends, sends) = match role {
-        Role::Idle => return call.launch(process, Sides::idle),
+        Role::Idle => return call.launch(process, 0, Sides::idle),
         Role::Root => (all_blocks(process, all, peers)?, Q::SENDS),
         Role::Of(root) => {
             (Ends { side: Side::same(own_block(process, own)?), peers: root..root + 1 }, P::SENDS)
@@ -110,5 +110,5 @@ fn launch(
     outgoing: Ends,
     incoming: Ends,
 ) -> MpiResult<MPI_Request> {
-    call.launch(process, move |sides| exchange(sides, alike, outgoing.clone(), incoming.clone()))
+    call.launch(process, 0, move |sides| exchange(sides, alike, outgoing.clone(), incoming.clone()))
 }

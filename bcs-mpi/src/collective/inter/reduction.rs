@@ -26,7 +26,7 @@ pub fn reduce(process: &mut Guard, call: Call, vectors: &Vectors, root: c_int) -
     let role = Role::of(process.communicator(call.comm)?, root)?;
     if role == Role::Idle {
         // No other argument matters.
-        return call.launch(process, Sides::idle);
+        return call.launch(process, 0, Sides::idle);
     }
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     match role {
@@ -34,7 +34,7 @@ pub fn reduce(process: &mut Guard, call: Call, vectors: &Vectors, root: c_int) -
         _ => check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?,
     }
     let combination = vectors.combined(reduction, Results::All, (vectors.send, vectors.count));
-    call.launch(process, move |sides| combine::reduce(sides, combination.clone(), role))
+    call.launch(process, 0, move |sides| combine::reduce(sides, combination.clone(), role))
 }
 
 /// MPI_Allreduce and its kin.
@@ -46,7 +46,7 @@ pub fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResul
     check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?;
     check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?;
     let combination = vectors.combined(reduction, Results::All, (vectors.send, vectors.count));
-    call.launch(process, move |sides| combine(sides, combination.clone()))
+    call.launch(process, 0, move |sides| combine(sides, combination.clone()))
 }
 
 /// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin, of so many elements in all and for this
@@ -65,5 +65,5 @@ pub fn reduce_scatter(
     check(&reduction, &SEND, vectors.send, total)?;
     check(&reduction, &RECEIVE, vectors.receive, own)?;
     let combination = vectors.combined(reduction, Results::Shares(shares), (vectors.send, total));
-    call.launch(process, move |sides| combine(sides, combination.clone()))
+    call.launch(process, 0, move |sides| combine(sides, combination.clone()))
 }

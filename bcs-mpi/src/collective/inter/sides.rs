@@ -1,7 +1,7 @@
 //! A member in one collective operation of an intercommunicator.
 
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult};
 use crate::object::Communicator;
 use crate::object::communicators::Communicators;
 use crate::progress::{Arrival, Joins, Party, Plan};
@@ -106,12 +106,7 @@ impl Role {
             MPI_ROOT => Ok(Role::Root),
             MPI_PROC_NULL => Ok(Role::Idle),
             value if (value as u32) < communicator.peer_count => Ok(Role::Of(value as u32)),
-            value => {
-                let comm = format!("the remote group of {}", communicator.title());
-                let also = " (or MPI_ROOT, MPI_PROC_NULL)";
-                let (argument, size) = ("root", communicator.peer_count);
-                Err(MpiError::new(Problem::Rank { argument, value, comm, size, also }))
-            }
+            value => Err(communicator.wrong_rank("root", value, " (or MPI_ROOT, MPI_PROC_NULL)")),
         }
     }
 }

@@ -182,11 +182,11 @@ impl Signature {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Datatypes;
     use super::*;
 
-    fn of(datatype: MPI_Datatype) -> Signature {
+    pub fn of(datatype: MPI_Datatype) -> Signature {
         Signature::of(&Basic { datatype, bytes: 4, offset: 0 })
     }
 

@@ -74,10 +74,6 @@ impl Datatypes {
         }
     }
 
-    fn entry(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<&Entry> {
-        self.table.named(argument, handle.0)
-    }
-
     /// The type of a handle, committed or not.
     ///
     /// # Errors
@@ -85,7 +81,7 @@ impl Datatypes {
     pub fn find(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<&Arc<Type>> {
         match predefined_type(handle) {
             Some(of) => Ok(of),
-            None => Ok(&self.entry(argument, handle)?.of),
+            None => Ok(&self.table.named(argument, handle.0)?.of),
         }
     }
 
@@ -97,7 +93,7 @@ impl Datatypes {
         if let Some(of) = predefined_type(handle) {
             return Ok(of);
         }
-        let entry = self.entry(argument, handle)?;
+        let entry = self.table.named(argument, handle.0)?;
         if !entry.committed {
             return Err(not_committed(argument, handle));
         }
@@ -194,7 +190,7 @@ impl Datatypes {
     pub fn name(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<String> {
         let labels = match predefined_type(handle) {
             Some(_) => self.labels.get(&handle),
-            None => Some(&self.entry(argument, handle)?.labels),
+            None => Some(&self.table.named(argument, handle.0)?.labels),
         };
         let given = labels.and_then(|labels| labels.name.clone());
         let own = predefined_datatype(handle).map(|datatype| datatype.name.to_owned());

@@ -82,12 +82,8 @@ pub fn told_name(told: u16) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::basic::Basic;
+    use super::super::signature::tests::of;
     use super::*;
-
-    fn of(datatype: MPI_Datatype) -> Signature {
-        Signature::of(&Basic { datatype, bytes: 4, offset: 0 })
-    }
 
     /// Whether 12 bytes of one signature are refused where there is room for that many of another.
     fn refused(check: TypeCheck, sent: Signature, wanted: Signature, room: u64) -> bool {

@@ -22,15 +22,7 @@ impl Steps {
 }
 
 /// How an operation ended, once it has: shared between the operation and its request.
-#[derive(Clone, Default)]
-pub struct End(Arc<Mutex<Option<MpiResult>>>);
-
-impl End {
-    /// The operation has ended so.
-    pub(crate) fn set(&self, result: MpiResult) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-    }
-}
+pub type End = Arc<Mutex<Option<MpiResult>>>;
 
 /// The request of an operation of several steps that is under way.
 pub struct UnderWay {
@@ -43,7 +35,7 @@ pub struct UnderWay {
 impl UnderWay {
     /// Takes its end, if it has ended.
     pub(crate) fn take_end(&mut self) -> MpiResult<Option<Status>> {
-        let end = self.end.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
         end.map(|result| result.map(|()| Status::EMPTY)).transpose()
     }
 }

@@ -17,21 +17,12 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// What MPI_Topo_test answers.
-    pub fn kind(&self) -> c_int {
+    /// What MPI_Topo_test answers, and what messages call it.
+    pub fn about(&self) -> (c_int, &'static str) {
         match self {
-            Topology::Cartesian(_) => MPI_CART,
-            Topology::Graph(_) => MPI_GRAPH,
-            Topology::Distributed(_) => MPI_DIST_GRAPH,
-        }
-    }
-
-    /// What messages call it.
-    pub fn noun(&self) -> &'static str {
-        match self {
-            Topology::Cartesian(_) => "a Cartesian topology",
-            Topology::Graph(_) => "a graph topology",
-            Topology::Distributed(_) => "a distributed graph topology",
+            Topology::Cartesian(_) => (MPI_CART, "a Cartesian topology"),
+            Topology::Graph(_) => (MPI_GRAPH, "a graph topology"),
+            Topology::Distributed(_) => (MPI_DIST_GRAPH, "a distributed graph topology"),
         }
     }
 }
