@@ -16,6 +16,7 @@ use bcs_tcp::{Member, NetworkId, TcpFabric, TcpOptions, TcpPort};
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -136,6 +137,14 @@ fn put(
     remote: EventId,
 ) -> Result<()> {
     Ok(fabric.xfer_and_signal(Source::Bytes(bytes), &NodeSet::single(NodeId(to)), AT, event, Some(remote))?)
+}
+
+/// Ends the other node, whose thread waits for that, and leaves its network.
+fn stop(fabric: &mut impl Driven, other: ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
+    put(fabric, &[], 1, Some(LOCAL), STOP)?;
+    fabric.wait_event(LOCAL)?;
+    fabric.leave(Duration::from_secs(5));
+    other.join().map_err(|_| "the other node's thread failed")?
 }
 
 /// Two nodes, a thread each: half a round trip of 8-byte puts.
@@ -306,10 +315,7 @@ fn windows<F: Network>(data: &[u8], window: usize, rounds: usize) -> Result<(Vec
             }
             times.push(began.elapsed().as_secs_f64());
         }
-        put(&mut a, &[], 1, Some(LOCAL), STOP)?;
-        a.wait_event(LOCAL)?;
-        a.leave(Duration::from_secs(5));
-        other.join().map_err(|_| "the other node's thread failed")??;
+        stop(&mut a, other)?;
         Result::Ok(times)
     })?;
     Ok((times, processor_time() - processor))
@@ -346,10 +352,7 @@ fn road_latency(bytes: usize, rounds: usize) -> Result<()> {
             while a.poll(&mut |_, _| ())? == 0 {}
             times.push(microseconds(began.elapsed()) / 2.0);
         }
-        put(&mut a, &[], 1, Some(LOCAL), STOP)?;
-        a.wait_event(LOCAL)?;
-        a.leave(Duration::from_secs(5));
-        other.join().map_err(|_| "the other node's thread failed")??;
+        stop(&mut a, other)?;
         Result::Ok(times)
     })?;
     let best = times.iter().copied().fold(f64::MAX, f64::min);

@@ -39,29 +39,34 @@ collectives! {
     [MPI_Reduce_scatter_block MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init]
     reduce_scatter [moves moved(recvcount, datatype)]
     (sendbuf, recvbuf, recvcount, datatype, op) |call, reduce_scatter| {
-        reduce_scatter(call, &Vectors::new(sendbuf, recvbuf, 0, datatype, op), &Shares::Equal(wide(recvcount)))
+        let vectors = Vectors::new(sendbuf, recvbuf, 0, datatype, op);
+        reduce_scatter(call, &vectors, &Shares::Equal(wide(recvcount)))
     };
 
     [MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init] reduce_scatter [moves 0]
     (sendbuf, recvbuf, recvcounts, datatype, op) |call, reduce_scatter| {
-        reduce_scatter(call, &Vectors::new(sendbuf, recvbuf, 0, datatype, op), &Shares::Each(array(recvcounts)))
+        let vectors = Vectors::new(sendbuf, recvbuf, 0, datatype, op);
+        reduce_scatter(call, &vectors, &Shares::Each(array(recvcounts)))
     };
 
     [MPI_Gather MPI_Igather MPI_Gather_init] rooted [moves moved(sendcount, sendtype)]
     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root) |call, gather| {
-        let (own, all) = (own(sendbuf, sendcount, sendtype), Everyone::new(recvbuf, Places::Equal(wide(recvcount), recvtype)));
+        let all = Everyone::new(recvbuf, Places::Equal(wide(recvcount), recvtype));
+        let own = own(sendbuf, sendcount, sendtype);
         gather(call, &own, &all, root)
     };
 
     [MPI_Gatherv MPI_Igatherv MPI_Gatherv_init] rooted [moves moved(sendcount, sendtype)]
     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root) |call, gather| {
         let own = own(sendbuf, sendcount, sendtype);
-        gather(call, &own, &Everyone::new(recvbuf, Places::Vector(array(recvcounts), array(displs), recvtype)), root)
+        let all = Everyone::new(recvbuf, Places::Vector(array(recvcounts), array(displs), recvtype));
+        gather(call, &own, &all, root)
     };
 
     [MPI_Scatter MPI_Iscatter MPI_Scatter_init] rooted [moves moved(recvcount, recvtype)]
     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root) |call, scatter| {
-        let (all, own) = (Everyone::new(sendbuf, Places::Equal(wide(sendcount), sendtype)), own(recvbuf, recvcount, recvtype));
+        let all = Everyone::new(sendbuf, Places::Equal(wide(sendcount), sendtype));
+        let own = own(recvbuf, recvcount, recvtype);
         scatter(call, &own, &all, root)
     };
 
@@ -74,7 +79,8 @@ collectives! {
     [MPI_Allgather MPI_Iallgather MPI_Allgather_init] allgather [moves moved(recvcount, recvtype)]
     [MPI_Neighbor_allgather MPI_Ineighbor_allgather MPI_Neighbor_allgather_init] neighbour_allgather [moves 0]
     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype) |call, allgather| {
-        let (own, all) = (own(sendbuf, sendcount, sendtype), Everyone::new(recvbuf, Places::Equal(wide(recvcount), recvtype)));
+        let all = Everyone::new(recvbuf, Places::Equal(wide(recvcount), recvtype));
+        let own = own(sendbuf, sendcount, sendtype);
         allgather(call, &own, &all)
     };
 
@@ -83,7 +89,8 @@ collectives! {
     neighbour_allgather [moves 0]
     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype) |call, allgather| {
         let own = own(sendbuf, sendcount, sendtype);
-        allgather(call, &own, &Everyone::new(recvbuf, Places::Vector(array(recvcounts), array(displs), recvtype)))
+        let all = Everyone::new(recvbuf, Places::Vector(array(recvcounts), array(displs), recvtype));
+        allgather(call, &own, &all)
     };
 
     [MPI_Alltoall MPI_Ialltoall MPI_Alltoall_init] alltoall [moves moved(recvcount, recvtype)]
@@ -97,13 +104,15 @@ collectives! {
     [MPI_Neighbor_alltoallv MPI_Ineighbor_alltoallv MPI_Neighbor_alltoallv_init] neighbour_alltoall [moves 0]
     (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype) |call, alltoall| {
         let send = Everyone::new(sendbuf, Places::Vector(array(sendcounts), array(sdispls), sendtype));
-        alltoall(call, &send, &Everyone::new(recvbuf, Places::Vector(array(recvcounts), array(rdispls), recvtype)))
+        let all = Everyone::new(recvbuf, Places::Vector(array(recvcounts), array(rdispls), recvtype));
+        alltoall(call, &send, &all)
     };
 
     [MPI_Alltoallw MPI_Ialltoallw MPI_Alltoallw_init] alltoall [moves 0]
     [MPI_Neighbor_alltoallw MPI_Ineighbor_alltoallw MPI_Neighbor_alltoallw_init] neighbour_alltoall [moves 0]
     (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes) |call, alltoall| {
         let send = Everyone::new(sendbuf, Places::Typed(array(sendcounts), array(sdispls), sendtypes));
-        alltoall(call, &send, &Everyone::new(recvbuf, Places::Typed(array(recvcounts), array(rdispls), recvtypes)))
+        let all = Everyone::new(recvbuf, Places::Typed(array(recvcounts), array(rdispls), recvtypes));
+        alltoall(call, &send, &all)
     };
 }

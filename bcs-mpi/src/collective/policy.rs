@@ -33,11 +33,10 @@ const LEAST_BETWEEN_NODES: usize = 512 << 10;
 /// 58 and 176 with 16 (`storm run --collective allreduce=nic -n 8 microbench allreduce --sizes 16K`).
 const LEAST_OF_SLABS: usize = 3;
 
-/// Slabs of a broadcast up to which the NIC is quicker there, with three members and with more of them. With
-/// 4 ranks on two cores 64 KB take 17 µs, and 45 by an exchange; 1 MB 217, and 491 (235 both ways if the root
-/// stays the same); with 8 ranks 37 and 84, and 560 and 1,000; with 3 ranks 1 MB 178 and 211, or 192 and 137
-/// (`storm run --collective bcast=nic -n 4 microbench bcast,bcast0 --sizes 64K,1M`).
-const BROADCAST_SLABS: [usize; 2] = [16, 128];
+/// Slabs of a broadcast up to which the NIC is quicker there. 64 KB take 17 µs with 4 ranks on two cores, and
+/// 20 by an exchange, 54 and 156 with 16; 256 KB 56 and 59, 191 and 143; 1 MB 198 and 119, 1,180 and 604
+/// (`storm run --collective bcast=nic -n 4 microbench bcast --sizes 64K,256K,1M`).
+const BROADCAST_SLABS: usize = 8;
 
 /// Bytes of a block up to which two members with a core each send each other messages where all would
 /// exchange. They neither meet nor wait until the other one has taken what lies in a lane. An alltoall of 16
@@ -182,11 +181,6 @@ impl<'a> Situation<'a> {
     /// The same, who give so many bytes at most.
     fn is_pair_up_to(&self, bytes: usize) -> bool {
         self.bytes() <= bytes && self.is_pair()
-    }
-
-    /// Slabs of a broadcast up to which the NIC is quicker than an exchange, where ranks share cores.
-    fn slabs_of_a_broadcast(&self) -> usize {
-        BROADCAST_SLABS[(self.size() > LEAST_OF_SLABS) as usize]
     }
 
     /// Operands travel as they lie in memory.

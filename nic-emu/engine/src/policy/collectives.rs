@@ -23,9 +23,10 @@ pub fn laid_blocks_bytes(crowded: bool) -> usize {
 /// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining
 /// overlap, each long enough that telling of it costs little. With near cores a broadcast of 64 KB takes 2.5
 /// µs in parts of 16 KB, and 3.6 in parts of 8 (`storm run -n 2 microbench bcast0 --sizes 64K`). Where ranks
-/// share cores a part is all of it.
+/// share cores a part is a whole chunk: with 8 ranks on two cores 1 MB takes 0.2 ms so, and 0.4 to 0.6 where
+/// all of it is lent (`storm run -n 8 --collective bcast=exchange microbench bcast0 --sizes 1M`).
 pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
-    if crowded { bytes } else { (bytes / 4).next_multiple_of(4096).clamp(16 << 10, 64 << 10) }
+    if crowded { LANE_CHUNK_BYTES } else { (bytes / 4).next_multiple_of(4096).clamp(16 << 10, 64 << 10) }
 }
 
 /// Parts that a rank gives through its lane before it asks again how fast the lane is.
