@@ -3,8 +3,23 @@
 use super::Fabric;
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
+
+/// The name of a memfd in which a fabric's links lie ([`LinkDescriptors`]).
+pub const SHARED_MEMORY_NAME: &str = "bcs-links";
+
+/// The links of a fabric that other processes of its node may drive, too (`bcs-link`).
+#[derive(Debug)]
+pub struct LinkDescriptors<'a> {
+    /// The memory of the links, one behind the other by the numbers of the nodes, in a file that can be
+    /// mapped.
+    pub memory: BorrowedFd<'a>,
+    /// Bytes of each of a link's two rings.
+    pub ring_bytes: usize,
+    /// The sockets of those that are up.
+    pub sockets: Vec<(NodeId, BorrowedFd<'a>)>,
+}
 
 /// A fabric whose driver waits for it beside other things: it calls [`Fabric::progress`] when the descriptor
 /// is readable, because something has arrived, and when the timeout has passed.
@@ -21,6 +36,12 @@ pub trait Driven: Fabric + AsFd + Send {
 
     /// The members whose links are not up, dead ones included.
     fn unconnected(&self) -> NodeSet;
+
+    /// The links, if other processes can drive them, which they may from now on. From then on records of the
+    /// [`Road`](crate::Road) that nobody polls stay in the links.
+    fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {
+        None
+    }
 
     /// Leaves the network in order: what was sent is delivered first, for at most this long; the others do
     /// not take this node for dead.

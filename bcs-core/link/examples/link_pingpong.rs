@@ -3,14 +3,11 @@
 //! `cargo run --release -p bcs-link --example link_pingpong [sealed|plain]`, both when none is named. Latency
 //! is half a round trip, the best of sixty short series; rates, too.
 
-use bcs_credentials::{Credential, mint, tls};
-use bcs_link::{Handshake, LinkContext, LinkEnd, LinkLayout, Protection, Session, Side};
-use rustls::pki_types::ServerName;
+use bcs_link::{LinkEnd, LinkLayout, LinkSecrets, Protection, SECRET_BYTES, Side};
 use std::error::Error;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::time::Instant;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -26,7 +23,7 @@ struct End {
 }
 
 impl End {
-    fn new(session: Session, is_sealed: bool) -> Result<Self> {
+    fn new(stream: TcpStream, side: Side, is_sealed: bool) -> Result<Self> {
         let layout = LinkLayout::default();
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -36,14 +33,14 @@ impl End {
             NonNull::new(memory.cast::<u8>()).filter(|memory| memory.as_ptr().cast() != libc::MAP_FAILED);
         // SAFETY: the mapping is of this layout, and of zeros.
         let mut link = unsafe { LinkEnd::attach(memory.ok_or("no memory")?, layout) };
-        let is_dialler = session.side() == Side::Dialler;
-        let context = LinkContext { network: 1, dialler: 0, acceptor: 1 };
-        let protection = match is_sealed {
-            true => Protection::Sealed(session.secrets(&context)?),
-            false => Protection::Plain,
+        let is_dialler = side == Side::Dialler;
+        // What a seal costs does not depend on who knows the secrets.
+        let secrets = match side {
+            Side::Dialler => LinkSecrets::new([1; SECRET_BYTES], [2; SECRET_BYTES]),
+            Side::Acceptor => LinkSecrets::new([2; SECRET_BYTES], [1; SECRET_BYTES]),
         };
-        link.open(session.side(), protection)?;
-        Ok(Self { link, stream: session.into_stream(), is_dialler, bytes: vec![0; 70_000] })
+        link.open(side, if is_sealed { Protection::Sealed(secrets) } else { Protection::Plain })?;
+        Ok(Self { link, stream, is_dialler, bytes: vec![0; 70_000] })
     }
 
     fn send(&mut self, record: &[u8]) -> Result<()> {
@@ -153,33 +150,25 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Handshakes on a connection, and runs as one end.
-fn run(stream: TcpStream, is_dialler: bool, credential: &Credential, name: &str) -> Result<()> {
+/// Runs as one end of a connection.
+fn run(stream: TcpStream, side: Side, name: &str) -> Result<()> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
-    let (client, server) =
-        tls::mutual(credential, "bcs-link-pingpong").map_err(|error| error as Box<dyn Error>)?;
-    let mut handshake = match is_dialler {
-        true => Handshake::dial(stream, Arc::new(client), ServerName::try_from("node-1")?)?,
-        false => Handshake::accept(stream, Arc::new(server))?,
-    };
-    while !handshake.advance()? {}
-    End::new(handshake.finish(), name == "sealed")?.run(name)
+    End::new(stream, side, name == "sealed")?.run(name)
 }
 
 fn both(name: &str) -> Result<()> {
-    let credentials = mint("pingpong", ["node-0", "node-1"])?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     // SAFETY: this process has one thread.
     let child = unsafe { libc::fork() };
     match child {
         0 => {
-            let done = run(TcpStream::connect(address)?, true, &credentials[0], name);
+            let done = run(TcpStream::connect(address)?, Side::Dialler, name);
             std::process::exit(i32::from(done.inspect_err(|error| eprintln!("{error}")).is_err()))
         }
         _ => {
-            run(listener.accept()?.0, false, &credentials[1], name)?;
+            run(listener.accept()?.0, Side::Acceptor, name)?;
             let mut status = 0;
             // SAFETY: the status is borrowed.
             unsafe { libc::waitpid(child, &raw mut status, 0) };

@@ -1,38 +1,17 @@
 //! One end of a link, as a process of its node has it.
 
 use super::fault::{FaultKind, LinkFault};
-use super::keys::{Cipher, RenewalLimits};
+use super::keys::{Cipher, LinkSecrets, RenewalLimits};
 use super::layout::LinkLayout;
 use super::lock::is_process_alive;
 use super::records::{Appender, Taker};
-use super::seal::{SECRET_BYTES, wipe};
 use super::state::{
     CLOSE, CLOSE_AT_ONCE, CLOSE_SEALED, PHASE_ACCEPTED, PHASE_DIALLED, PHASE_FREE, Shared, Side,
 };
 use super::{receiving, sending};
-use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
-/// The secrets of a link, one for each direction, as one end sees them. They are wiped when they are dropped.
-pub struct LinkSecrets {
-    pub(crate) outgoing: [u8; SECRET_BYTES],
-    pub(crate) incoming: [u8; SECRET_BYTES],
-}
-
-impl fmt::Debug for LinkSecrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LinkSecrets").finish_non_exhaustive()
-    }
-}
-
-impl Drop for LinkSecrets {
-    fn drop(&mut self) {
-        wipe(&mut self.outgoing);
-        wipe(&mut self.incoming);
-    }
-}
 
 /// What is done to the frames of a link.
 #[derive(Debug)]

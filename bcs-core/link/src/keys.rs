@@ -15,6 +15,7 @@
 
 use super::seal::{KEY_BYTES, Key, NONCE_BYTES, Refused, SECRET_BYTES, derive, wipe};
 use super::state::Keys;
+use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// No secret seals more frames than this.
@@ -26,6 +27,32 @@ pub(crate) const RENEW_BYTES: u64 = 1 << 36;
 const KEY: &[u8] = b"bcs-link/1 key";
 const MASK: &[u8] = b"bcs-link/1 nonce";
 const NEXT: &[u8] = b"bcs-link/1 next";
+
+/// The secrets of a link, one for each direction, as one end sees them. They are wiped when they are dropped.
+pub struct LinkSecrets {
+    pub(crate) outgoing: [u8; SECRET_BYTES],
+    pub(crate) incoming: [u8; SECRET_BYTES],
+}
+
+impl LinkSecrets {
+    /// The secrets with which this end sends and receives.
+    pub fn new(outgoing: [u8; SECRET_BYTES], incoming: [u8; SECRET_BYTES]) -> Self {
+        Self { outgoing, incoming }
+    }
+}
+
+impl fmt::Debug for LinkSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkSecrets").finish_non_exhaustive()
+    }
+}
+
+impl Drop for LinkSecrets {
+    fn drop(&mut self) {
+        wipe(&mut self.outgoing);
+        wipe(&mut self.incoming);
+    }
+}
 
 /// When secrets are replaced. Both ends have the same limits; only tests have others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,10 +26,10 @@
 //! used. What cannot be, and what the other end may not send, ends the link with a [`LinkFault`], which is
 //! final and which all processes see. No reference into the bytes of shared memory is ever made.
 //!
-//! **Set-up.** A [`Handshake`] (mutual TLS 1.3) over the TCP connection proves who both ends are. Its
-//! exporter (RFC 8446, §7.5) gives a secret for each direction; then TLS is over and frames begin. The end
+//! **Set-up.** Who opens a link has proved who is at the other end, and has a secret for each direction
+//! ([`LinkSecrets`]): `bcs-tcp` by a handshake over the connection, which is over when frames begin. The end
 //! that accepted greets first: before that greeting the end that dialled sends nothing behind its last
-//! message of the handshake. So neither end can take bytes of frames for bytes of TLS.
+//! message of the handshake. So neither end can take bytes of frames for bytes of the handshake.
 //!
 //! | file | holds |
 //! |---|---|
@@ -38,32 +38,34 @@
 //! | `lock` | locks between processes |
 //! | `frame` | how a frame begins |
 //! | `seal`, `keys` | AES-128-GCM and HKDF; secrets, nonces, renewal |
-//! | `records` | appending and taking records |
+//! | `records`, `road` | appending and taking records, and those that messages of a job are |
 //! | `sending`, `receiving` | from ring to socket, and from socket to ring |
 //! | `end` | one end of a link: the calls |
-//! | `handshake` | who is at the other end, and the first secrets |
 //! | `fault` | why a link has ended |
 
 mod end;
 mod fault;
 mod frame;
-mod handshake;
 mod keys;
 mod layout;
 mod lock;
 mod receiving;
 mod records;
 mod ring;
+mod road;
 mod seal;
 mod sending;
 mod state;
 #[cfg(test)]
 mod tests;
 
-pub use end::{CloseWhen, LinkEnd, LinkLock, LinkSecrets, Protection};
+pub use end::{CloseWhen, LinkEnd, LinkLock, Protection};
 pub use fault::{FaultKind, LinkFault};
-pub use handshake::{Handshake, HandshakeError, LinkContext, Session};
+pub use keys::LinkSecrets;
 pub use layout::{LinkLayout, RingBytesError};
 pub use lock::is_process_alive;
 pub use records::{Appender, Record, Taker};
+pub use road::{ROAD_HEADER, ROAD_HEADER_BYTES};
+pub use seal::{Refused, SECRET_BYTES};
+pub use sending::refusal;
 pub use state::Side;

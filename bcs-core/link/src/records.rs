@@ -44,6 +44,16 @@ impl<'a> Appender<'a> {
         Some(Self { shared, ring: shared.outgoing(), head, tail, _held: held })
     }
 
+    /// Whether there is room for so many records of so many bytes.
+    ///
+    /// # Errors
+    /// Shared memory is damaged.
+    pub fn has_room(&mut self, records: usize, bytes: usize) -> Result<bool, LinkFault> {
+        self.tail = self.shared.state().sending.tail.load(Acquire);
+        let taken = self.shared.distance(self.tail, self.head)?;
+        Ok(records * whole_bytes(bytes) <= self.shared.layout.ring_bytes() - taken)
+    }
+
     /// Appends a record of these parts, one behind the other. False when there is no room for it now: then
     /// the link is to be driven.
     ///
@@ -129,17 +139,41 @@ impl<'a> Taker<'a> {
         }
     }
 
+    /// Whether a record is there of which that holds. It stays.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub fn is_next(&mut self, holds: impl FnOnce(Record<'_>) -> bool) -> Result<bool, LinkFault> {
+        let mut held = false;
+        self.take_if(|record| {
+            held = holds(record);
+            None::<()>
+        })?;
+        Ok(held)
+    }
+
+    /// Shows the next record, if one is there, and frees its room if that answers something.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    #[inline]
+    pub fn take_if<T>(&mut self, show: impl FnOnce(Record<'_>) -> Option<T>) -> Result<Option<T>, LinkFault> {
+        let Some(length) = self.peek()? else { return Ok(None) };
+        let shown = show(Record { ring: &self.ring, at: self.tail + RECORD_HEAD_BYTES as u64, length });
+        if shown.is_some() {
+            self.tail += whole_bytes(length) as u64;
+            self.shared.state().taking.tail.store(self.tail, Release);
+        }
+        Ok(shown)
+    }
+
     /// Hands over the next record, if one is there, and frees its room.
     ///
     /// # Errors
     /// What is in the ring is no record: shared memory is damaged, or the other end does not keep the rules.
     #[inline]
     pub fn next<T>(&mut self, handle: impl FnOnce(Record<'_>) -> T) -> Result<Option<T>, LinkFault> {
-        let Some(length) = self.peek()? else { return Ok(None) };
-        let result = handle(Record { ring: &self.ring, at: self.tail + RECORD_HEAD_BYTES as u64, length });
-        self.tail += whole_bytes(length) as u64;
-        self.shared.state().taking.tail.store(self.tail, Release);
-        Ok(Some(result))
+        self.take_if(|record| Some(handle(record)))
     }
 }
 

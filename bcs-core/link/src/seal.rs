@@ -9,13 +9,14 @@ use std::ptr::NonNull;
 
 pub(crate) const KEY_BYTES: usize = 16;
 pub(crate) const NONCE_BYTES: usize = 12;
-pub(crate) const SECRET_BYTES: usize = 32;
+/// Bytes of the secret of a direction.
+pub const SECRET_BYTES: usize = 32;
 
 use super::frame::TAG_BYTES;
 
-/// The library has refused; it says no more.
+/// The library for cryptography has refused; it says no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused;
+pub struct Refused;
 
 /// A key of AES-128-GCM, expanded for use. It is wiped when it is dropped.
 #[derive(Debug)]

@@ -9,8 +9,8 @@
 
 use super::fault::{FaultKind, LinkFault};
 use super::frame::{HEADER_BYTES, Header, Kind, TAG_BYTES};
-use super::keys::{Cipher, RenewalLimits};
-use super::seal::{Refused, SECRET_BYTES};
+use super::keys::{Cipher, LinkSecrets, RenewalLimits};
+use super::seal::Refused;
 use super::state::{CLOSE, CLOSE_AT_ONCE, CLOSE_SEALED, PHASE_ACCEPTED, PHASE_FREE, Shared};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -120,14 +120,15 @@ fn seal(shared: &Shared, expanded: &mut Option<Cipher>, limits: RenewalLimits) -
     Ok(true)
 }
 
-/// The one frame of an end that accepted and will not have the link: a close.
+/// The one frame of an end that accepted and will not have the link: a close with this code. There are no
+/// secrets on a network without seals.
 ///
 /// # Errors
 /// The library for cryptography refuses.
-pub(crate) fn refusal(secret: Option<&[u8; SECRET_BYTES]>, code: u8) -> Result<Vec<u8>, Refused> {
+pub fn refusal(secrets: Option<&LinkSecrets>, code: u8) -> Result<Vec<u8>, Refused> {
     let header = Header { bytes: 0, kind: Kind::Close, code, taken: 0 }.encode();
     let mut frame = header.to_vec();
-    if let Some(secret) = secret {
+    if let Some(LinkSecrets { outgoing: secret, .. }) = secrets {
         frame.resize(HEADER_BYTES + TAG_BYTES, 0);
         let cipher = Cipher::first(secret)?;
         // SAFETY: the frame has room for the tag behind its header; nothing is read.

@@ -1,7 +1,7 @@
 //! Connections that are no link yet, or no link any more; and why a link is closed.
 
+use super::handshake::Handshake;
 use super::memory::OwnedEnd;
-use bcs_link::Handshake;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use std::io::{self, ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream};

@@ -9,6 +9,7 @@
 //! | `poller` | which sockets are ready |
 //! | `message` | how messages and records lie in a link |
 //! | `link` | the link to one other node: lifecycle and queues |
+//! | `handshake` | who is at the other end, and a link's first secrets |
 //! | `connection` | connections that are no link yet, or no link any more |
 //! | `driver` | who moves it all: whoever polls |
 //!
@@ -32,6 +33,7 @@
 
 mod connection;
 mod driver;
+mod handshake;
 mod link;
 mod memory;
 mod message;
@@ -53,7 +55,7 @@ use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::TreeNode;
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, MemberNames, Operation, Road};
-use bcs_fabric::{Source, Ticket, check_record};
+use bcs_fabric::{LinkDescriptors, Source, Ticket, check_record};
 use bcs_link::LinkLayout;
 use connection::CloseCode;
 use driver::{Parts, Records};
@@ -416,7 +418,7 @@ impl<M: GlobalMemory> Road for TcpFabric<M> {
         match (&link.state, &link.wire) {
             (LinkState::Up, Some(wire)) => {
                 let mut record: SmallVec<[&[u8]; 8]> = SmallVec::new();
-                record.push(&message::ROAD_HEADER);
+                record.push(&bcs_link::ROAD_HEADER);
                 record.extend_from_slice(parts);
                 // A link that has just ended is found by the next round.
                 let is_sent = wire.owned.end.append(&record).unwrap_or(false);
@@ -481,6 +483,21 @@ impl<M: GlobalMemory + Send> Driven for TcpFabric<M> {
 
     fn unconnected(&self) -> NodeSet {
         Self::unconnected(self)
+    }
+
+    fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {
+        self.is_shared = true;
+        let mut sockets = Vec::new();
+        for (node, link) in (0..).map(NodeId).zip(&self.links).filter(|(_, link)| link.is_up()) {
+            if let Some(wire) = &link.wire {
+                sockets.push((node, wire.stream.as_fd()));
+            }
+        }
+        Some(LinkDescriptors {
+            memory: self.memory.file(),
+            ring_bytes: self.options.ring_bytes,
+            sockets,
+        })
     }
 
     fn leave(&mut self, patience: Duration) {

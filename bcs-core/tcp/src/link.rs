@@ -13,11 +13,11 @@
 //! or doubled; a broken link stays broken, and its node is dead. When both ends dial, the dial of the
 //! lower-numbered counts.
 
+use super::handshake::Handshake;
 use super::memory::OwnedEnd;
 use super::message::{Assembly, Parcel};
 use bcs_core::ids::NodeId;
 use bcs_fabric::tree::{Backlog, Lane, LinkQueue, Message};
-use bcs_link::Handshake;
 use std::net::TcpStream;
 use std::time::Instant;
 

@@ -1,11 +1,14 @@
-//! The memory of a node's links: one mapping, which forked processes share.
+//! The memory of a node's links: a memfd, which other processes of the node map.
 //!
 //! It holds the secrets of links, so no core dump holds it; and what is never used of it takes up only
 //! addresses. Invariant: it stays as long as the links that lie in it.
 
+use bcs_fabric::SHARED_MEMORY_NAME;
 use bcs_link::{LinkEnd, LinkLayout};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -34,6 +37,7 @@ impl Drop for Mapping {
 #[derive(Clone, Debug)]
 pub(crate) struct LinkMemory {
     mapping: Arc<Mapping>,
+    file: Arc<OwnedFd>,
     layout: LinkLayout,
 }
 
@@ -41,15 +45,23 @@ impl LinkMemory {
     /// Maps room for so many links.
     pub fn map(links: usize, layout: LinkLayout) -> io::Result<Self> {
         let bytes = links.max(1).checked_mul(layout.bytes()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let file = memfd_create(SHARED_MEMORY_NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&file, bytes as u64)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let (protection, flags) =
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
         // SAFETY: a new mapping at an address of the system's choice, which nothing else uses.
-        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }?;
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, &file, 0) }?;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapping = Mapping { base, bytes };
         // SAFETY: the whole of the mapping that was just made, of whose contents the advice changes nothing.
         unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxDontDump) }?;
-        Ok(Self { mapping: Arc::new(mapping), layout })
+        Ok(Self { mapping: Arc::new(mapping), file: Arc::new(file), layout })
+    }
+
+    /// The file.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// The layout of each link.

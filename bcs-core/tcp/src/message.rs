@@ -18,7 +18,7 @@ use bcs_link::{Appender, LinkFault, Record};
 use bytes::Bytes;
 use rkyv::util::AlignedVec;
 
-pub(crate) const HEADER_BYTES: usize = 16;
+pub(crate) const HEADER_BYTES: usize = bcs_link::ROAD_HEADER_BYTES;
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +29,18 @@ pub(crate) enum Kind {
     Road = 3,
 }
 
-/// The header of a record of the road.
-pub(crate) const ROAD_HEADER: [u8; HEADER_BYTES] = header(Kind::Road, false, 0, 0);
+const _: () = assert!(bcs_link::ROAD_HEADER[0] == Kind::Road as u8, "what ranks send is of the road");
 
 const fn header(kind: Kind, more: bool, head_bytes: u32, stamp: u64) -> [u8; HEADER_BYTES] {
     let ([h0, h1, h2, h3], [s0, s1, s2, s3, s4, s5, s6, s7]) =
         (head_bytes.to_le_bytes(), stamp.to_le_bytes());
     [kind as u8, more as u8, 0, 0, h0, h1, h2, h3, s0, s1, s2, s3, s4, s5, s6, s7]
+}
+
+/// Whether a record is one of the road.
+pub(crate) fn is_of_road(record: &Record<'_>) -> bool {
+    let mut kind = [0];
+    record.copy(0, &mut kind) == 1 && kind[0] == Kind::Road as u8
 }
 
 /// A message on its way into the ring of a link.
@@ -145,7 +150,7 @@ impl Assembly {
         let lane = match kind {
             kind if kind == Kind::Control as u8 => Lane::Control,
             kind if kind == Kind::Bulk as u8 => Lane::Bulk,
-            kind if kind == Kind::Road as u8 && start == ROAD_HEADER => return Ok(Arrival::Road),
+            kind if kind == Kind::Road as u8 && start == bcs_link::ROAD_HEADER => return Ok(Arrival::Road),
             _ => return Err(strange),
         };
         let part = &mut self.parts[lane as usize];

@@ -6,6 +6,7 @@
 //! | `BCS_LOCAL_RANK` | index on this node |
 //! | `BCS_NIC_FD` | number of the inherited descriptor of NIC memory |
 //! | `BCS_WAKE_FD` | on one of several nodes: number of the inherited descriptor that wakes the NIC thread |
+//! | `BCS_LINKS` | there: the inherited descriptors of the links to other nodes, where ranks can drive them |
 //! | `BCS_LAUNCHER_PID` | the launcher, whose descriptor of that number serves where it was not inherited |
 //! | `BCS_JOB` | the job, as trace files name it |
 //! | `BCS_COLLECTIVE` | algorithms of collectives that the user wants |
@@ -14,6 +15,7 @@
 use crate::object::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
 use bcs_core::{LocalRank, TypeCheck};
 use nic_emu::host::mapping::{self, MapError};
+use nic_emu::host::shared_links::SharedLinks;
 use nic_emu::memory::Layout;
 use nic_emu::port::{Port, PortError};
 use std::ffi::c_int;
@@ -116,9 +118,22 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     };
     let spans_nodes = memory.node().1 > 1;
     let port = Port::open(Arc::new(memory), local_rank)?;
-    let port =
-        if spans_nodes { port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?) } else { port };
-    Ok((port, place))
+    if !spans_nodes {
+        return Ok((port, place));
+    }
+    let port = port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?);
+    Ok((with_links(port), place))
+}
+
+/// The port with the links to other nodes, where this process has inherited them. Where it has not, or cannot
+/// map them, the NIC thread alone drives them.
+fn with_links(port: Port) -> Port {
+    let places = std::env::var("BCS_LINKS").ok().and_then(|text| text.parse().ok());
+    let links = places.and_then(|places| SharedLinks::attach(&places, port.memory()).ok().flatten());
+    match links {
+        Some(links) => port.with_links(links),
+        None => port,
+    }
 }
 
 /// What of messages' types the user wants to be compared.

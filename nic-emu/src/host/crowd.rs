@@ -35,6 +35,11 @@ impl Crowd {
         }
     }
 
+    /// What [`Self::is_crowded`] has answered last.
+    pub fn was_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
     /// Whether more want to run than there are processors, the caller included.
     pub fn is_crowded(&mut self, now_ns: u64) -> bool {
         let Some(file) = &self.file else { return self.is_crowded };

@@ -5,6 +5,7 @@
 //! | `nic_host` | what a program launcher does with a job's NIC |
 //! | `nic_thread` | the thread that runs the NIC when no rank does |
 //! | `waiting`, `wake_pipe` | how ranks and the NIC thread sleep, and how they are woken |
+//! | `shared_links` | links to other nodes that ranks drive |
 //! | `mapping` | how NIC memory is made and mapped |
 //! | `cross_memory` | the memory of the ranks' processes |
 //! | `clock`, `process` | what the system says of the time and of this process |
@@ -21,6 +22,7 @@ mod nic_host;
 pub mod nic_thread;
 pub mod priority;
 pub(crate) mod process;
+pub mod shared_links;
 pub mod waiting;
 pub(crate) mod wake_pipe;
 

@@ -52,25 +52,38 @@ pub(crate) struct AsleepInPoll<'a> {
 }
 
 impl AsleepInPoll<'_> {
+    /// Sleeps until somebody wakes it, or for so long. Whether somebody has.
+    ///
+    /// # Errors
+    /// The system does not let it wait.
+    pub(crate) fn nap(self, longest: Duration) -> std::io::Result<bool> {
+        self.sleep(&mut [PollFd::new(&self.pipe.reader, PollFlags::IN)], longest)
+    }
+
     /// Sleeps until somebody wakes it, `network` is readable, or `longest` has passed.
     ///
     /// # Errors
     /// The system does not let it wait.
     pub(crate) fn wait(self, network: BorrowedFd<'_>, longest: Duration) -> std::io::Result<()> {
+        let pipe = PollFd::new(&self.pipe.reader, PollFlags::IN);
+        self.sleep(&mut [pipe, PollFd::from_borrowed_fd(network, PollFlags::IN)], longest).map(drop)
+    }
+
+    /// Whether the pipe, which is the first to be waited for, has something.
+    fn sleep(&self, wait: &mut [PollFd<'_>], longest: Duration) -> std::io::Result<bool> {
         let timeout =
             rustix::time::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos() as _ };
-        let mut wait =
-            [PollFd::new(&self.pipe.reader, PollFlags::IN), PollFd::from_borrowed_fd(network, PollFlags::IN)];
-        match poll(&mut wait, Some(&timeout)) {
+        match poll(wait, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        if !wait[0].revents().is_empty() {
+        let is_woken = !wait[0].revents().is_empty();
+        if is_woken {
             let mut bytes = [0; 256];
             // What does not fit wakes once more, for nothing.
             let _ = rustix::io::read(&self.pipe.reader, &mut bytes);
         }
-        Ok(())
+        Ok(is_woken)
     }
 }
 

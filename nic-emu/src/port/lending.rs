@@ -28,7 +28,8 @@ impl Port {
         self.post_held()?;
         let moved = self.move_bytes()?;
         self.keep_when_waiting()?;
-        Ok(self.lend()? || moved)
+        let lent = self.lend()?;
+        Ok(self.drive_links()? || lent || moved)
     }
 
     /// Lends the core for a slice, if one is wanted.
@@ -60,6 +61,10 @@ impl Port {
     /// After a slice of this node: what it has left for other nodes is the NIC thread's business.
     #[cold]
     fn pass_on(&self) {
+        if self.links.is_some() {
+            // The rank itself goes on with it.
+            return;
+        }
         let remote = &self.memory.header().remote;
         let arrived = remote.arrived.get();
         if remote.outbound.get() != 0 || !remote.matches.is_empty() || arrived != self.arrived.get() {
@@ -79,6 +84,7 @@ impl Port {
     #[inline]
     pub fn begin_wait(&mut self, request: Option<RequestId>) -> Waiting {
         self.set_activity(Activity::Polling);
+        self.say_that_it_drives();
         self.waiters += 1;
         self.has_run = None;
         Waiting {
@@ -105,7 +111,8 @@ impl Port {
         {
             return Ok(stepped);
         }
-        if self.progress_in(waiting)? {
+        let moved = self.progress_in(waiting)?;
+        if self.drive_links()? || moved {
             waiting.restart();
             return Ok(Stepped::Something);
         }
@@ -297,8 +304,8 @@ impl Port {
         if rests || self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             self.lend()?;
         }
-        // What is posted may be for another node, where it goes at once.
-        if overlap || self.wake_pipe.is_some() {
+        // What is posted may be for another node, where it goes at once; or soon, with what follows.
+        if overlap || self.wake_pipe.is_some() && !self.is_driven() {
             self.wake_nic_thread();
         }
         Ok(())

@@ -13,6 +13,7 @@
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
 //! | `waits`, `lending`, `ahead`, `meeting` | how a rank waits, and lends its core; how it waits for a collective |
+//! | `driving` | how a rank that waits drives the links to other nodes |
 //! | `moving`, `own_transfer` | transfers that this rank is an end of |
 //! | `laning`, `lane_pace`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
 //! | `breaking` | broken communicators, as a rank sees them |
@@ -24,6 +25,7 @@ mod buffering;
 mod claiming;
 mod completing;
 mod draining;
+mod driving;
 mod error;
 mod filling;
 mod held;

@@ -2,16 +2,19 @@
 
 use super::ahead::Ahead;
 use super::draining::Draining;
+use super::driving::Driving;
 use super::error::PortError;
 use super::held::Held;
 use super::keeper::Keeping;
 use super::lane_pace::LanePace;
 use super::own_transfer::OwnTransfer;
 use crate::channel::{self, Stores};
+use crate::global::Waiter;
 use crate::host::clock::now_ns;
 use crate::host::crowd::Crowd;
 use crate::host::mapping;
 use crate::host::process::{allow_attach, pid_namespace};
+use crate::host::shared_links::SharedLinks;
 use crate::host::waiting;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::edge::EdgeAllocator;
@@ -81,6 +84,8 @@ pub struct Port {
     pub(super) is_hasty: bool,
     /// What wakes the NIC thread of a job on several nodes.
     pub(super) wake_pipe: Option<OwnedFd>,
+    /// Links to other nodes, where this rank can drive them.
+    pub(super) links: Option<Box<Driving>>,
     /// Of a job on several nodes: whether others want this rank's core.
     pub(super) crowd: Option<Crowd>,
     /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was
@@ -144,6 +149,7 @@ impl Port {
             pacing: Pacing::of(&memory),
             is_hasty: !Pacing::of(&memory).starts_on_work(),
             wake_pipe: None,
+            links: None,
             crowd: None,
             arrived: Cell::new(0),
             clock: now_ns,
@@ -163,6 +169,12 @@ impl Port {
         let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
         let waiting = Situation::of(&self.memory, true).waits();
         Self { wake_pipe: Some(writer), crowd: Some(crowd), waiting, is_hasty: true, ..self }
+    }
+
+    /// The same port of a rank that can drive the links of its job, where its slices let ranks do that.
+    pub fn with_links(self, links: SharedLinks) -> Self {
+        let drives = Waiter::applies(self.pacing);
+        Self { links: drives.then(|| Box::new(Driving::new(links))), ..self }
     }
 
     /// The NIC memory.

@@ -1,6 +1,7 @@
 //! Random programs on many simulated nodes: the real NICs of 1 to 32 nodes, 1 to 4 ranks on each, over a
 //! network in virtual time with random delays. The same oracle as on one node.
 
+use crate::links::{RankLinks, SharedRoad, share};
 use crate::program::{Program, Shape};
 use crate::random::Random;
 use crate::rank::RankRun;
@@ -8,7 +9,7 @@ use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
 use bcs_core::{LocalRank, NodeId, NodeSet, Rank};
-use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
+use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimOptions};
 use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::channel::OwnProcess;
 use nic_emu::contexts::Context;
@@ -47,7 +48,11 @@ impl ClusterShape {
 
 pub struct Cluster {
     pub sim: SimCluster,
-    nics: Vec<GlobalNic<SimFabric>>,
+    nics: Vec<GlobalNic<SharedRoad>>,
+    /// The links of each node, as its ranks drive them that wait: with elastic slices, and where a number says
+    /// so.
+    links: Vec<RankLinks>,
+    driving: Option<Random>,
     memories: Vec<Arc<NicMemory>>,
     period_ns: u64,
     /// What happened in the network so far.
@@ -79,19 +84,19 @@ impl Cluster {
         };
         let sim = SimCluster::new(options);
         let memories: Vec<_> = (0..nodes).map(|node| nic_memory(shape, node, nodes, emds)).collect();
-        let nics = (0..nodes)
-            .map(|node| {
-                GlobalNic::new(
-                    memories[node as usize].clone(),
-                    Box::new(sim.fabric(NodeId(node))),
-                    layout,
-                    &OwnProcess,
-                )
-            })
-            .collect();
+        let (mut nics, mut links) = (Vec::new(), Vec::new());
+        for (node, memory) in (0..nodes).map(NodeId).zip(&memories) {
+            let (road, of_ranks) = share(sim.fabric(node));
+            nics.push(GlobalNic::new(memory.clone(), Box::new(road), layout, &OwnProcess));
+            links.push(of_ranks);
+        }
+        // Of two thirds of all seeds.
+        let ranks_drive = shape.program.period_ns == 0 && !shape.seed.is_multiple_of(3);
         Self {
             sim,
             nics,
+            links,
+            driving: ranks_drive.then(|| Random::new(shape.seed ^ 0xd21e)),
             memories,
             period_ns: shape.program.period_ns,
             events: 0,
@@ -136,6 +141,9 @@ impl Cluster {
         let mut moved_ever = false;
         if !self.is_its_turn(node) {
             return false;
+        }
+        if let Some(random) = &mut self.driving {
+            moved_ever |= self.links[node].drive(&self.memories[node], random);
         }
         for _ in 0..1000 {
             let before = self.nics[node].now_in();
@@ -183,12 +191,23 @@ impl Cluster {
         happens
     }
 
+    /// Something has reached a node: its NIC thread looks, or only a rank that waits.
+    fn attend(&mut self, node: usize) {
+        let by_rank = self.driving.as_mut().is_some_and(|random| random.once_in(2));
+        match &mut self.driving {
+            Some(random) if by_rank && self.slow != Some(node) && !self.ended.contains(NodeId(node as u32)) => {
+                self.links[node].drive(&self.memories[node], random);
+            }
+            _ => _ = self.poll(node),
+        }
+    }
+
     fn happen(&mut self) -> bool {
         self.events += 1;
         let Some(happened) = self.sim.step() else { return false };
         set_clock(1 + self.sim.now().as_nanos() as u64);
         match happened {
-            Happened::On(node) => _ = self.poll(node.0 as usize),
+            Happened::On(node) => self.attend(node.0 as usize),
             Happened::Everywhere => (0..self.nics.len()).for_each(|node| _ = self.poll(node)),
         }
         true

@@ -5,6 +5,7 @@
 
 mod cluster;
 mod faults;
+mod links;
 mod one_node;
 mod program;
 mod random;

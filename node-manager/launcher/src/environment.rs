@@ -7,6 +7,7 @@
 use crate::job::{Application, Job};
 use crate::program::{LIBRARY_NAME, LibraryNeed};
 use bcs_core::{NodeId, Rank, TypeCheck};
+use nic_emu::host::shared_links::LinkPlaces;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -29,6 +30,9 @@ pub const JOB: &str = "BCS_JOB";
 pub const NIC_FD: &str = "BCS_NIC_FD";
 /// The descriptor that wakes the NIC thread of a job on several nodes.
 pub const WAKE_FD: &str = "BCS_WAKE_FD";
+/// The descriptors of the links to other nodes, where ranks can drive them
+/// (`nic_emu::host::shared_links::LinkPlaces`).
+pub const LINKS: &str = "BCS_LINKS";
 /// The process id of the program launcher. Where a parent closed the NIC's descriptor (Python's
 /// `subprocess` does), `/proc/LAUNCHER/fd/NIC_FD` is the same memory.
 pub const LAUNCHER: &str = "BCS_LAUNCHER_PID";
@@ -84,7 +88,7 @@ pub fn search_path(variables: &Variables) -> Option<OsString> {
 }
 
 /// What a node's launcher adds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Here {
     /// The node, as the job numbers its nodes.
     pub node: NodeId,
@@ -94,6 +98,8 @@ pub struct Here {
     pub nic_fd: i32,
     /// The descriptor that wakes the NIC thread, of a job on several nodes.
     pub wake_fd: Option<i32>,
+    /// The descriptors of the links to other nodes, where ranks can drive them.
+    pub links: Option<LinkPlaces>,
 }
 
 /// Adds what the job and the node say to all ranks of one application.
@@ -104,7 +110,7 @@ pub fn add_job(
     need: &LibraryNeed,
     here: &Here,
 ) {
-    for stale in [RANK, LOCAL_RANK, WAKE_FD] {
+    for stale in [RANK, LOCAL_RANK, WAKE_FD, LINKS] {
         variables.retain(|(name, _)| name != stale);
     }
     let ranks = job.ranks().to_string();
@@ -119,6 +125,9 @@ pub fn add_job(
     set(variables, NIC_FD, here.nic_fd.to_string());
     if let Some(wake_fd) = here.wake_fd {
         set(variables, WAKE_FD, wake_fd.to_string());
+    }
+    if let Some(links) = &here.links {
+        set(variables, LINKS, links.to_string());
     }
     let recording = &job.recording;
     for (name, value) in [
@@ -188,7 +197,8 @@ mod tests {
     fn composed(inherited: &[(&str, &str)], job: &Job, need: &LibraryNeed) -> Variables {
         let inherited = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut variables = of_application(inherited, &job.applications[0]);
-        let here = Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd: Some(129) };
+        let links = LinkPlaces { memory: 130, ring_bytes: 4096, nodes: 2, sockets: vec![(0, 131, 7)] };
+        let here = Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd: Some(129), links: Some(links) };
         add_job(&mut variables, job, 0, need, &here);
         variables
     }
@@ -203,6 +213,7 @@ mod tests {
         assert_eq!(value("BCS_SIZE"), Some("3"));
         assert_eq!(value("BCS_LOCAL_SIZE"), Some("2"), "of this node");
         assert_eq!(value("BCS_WAKE_FD"), Some("129"));
+        assert_eq!(value("BCS_LINKS"), Some("130:4096:2,0:131:7"));
         assert_eq!(value("BCS_JOB"), Some("run-17"));
         assert_eq!(value("BCS_NIC_FD"), Some("128"));
         assert_eq!(value("BCS_LAUNCHER_PID"), Some("99"));

@@ -4,10 +4,8 @@
 //! |---|---|
 //! | `records` | what is appended comes out, however the stream is cut and whoever drives |
 //! | `damage` | what was changed on the wire or in shared memory is never taken for a record |
-//! | `handshakes` | who gets a link, and that no byte is lost between TLS and frames |
 
 mod damage;
-mod handshakes;
 mod records;
 
 use super::*;
@@ -57,8 +55,8 @@ impl Drop for Memory {
 pub fn secrets(side: Side) -> LinkSecrets {
     let (one, other) = ([1; 32], [2; 32]);
     match side {
-        Side::Dialler => LinkSecrets { outgoing: one, incoming: other },
-        Side::Acceptor => LinkSecrets { outgoing: other, incoming: one },
+        Side::Dialler => LinkSecrets::new(one, other),
+        Side::Acceptor => LinkSecrets::new(other, one),
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::super::connection::{ACCEPTS_A_ROUND, CloseCode, GUESTS_LIMIT, Guest, HANDSHAKE_TIMEOUT};
 use super::super::connection::{LINGERING, Lingering, RETRY, begin_connect, prepare};
+use super::super::handshake::{Handshake, HandshakeError, LinkContext, Session};
 use super::super::link::{LinkState, Wire};
 use super::super::poller::Token;
 use super::{PeerFault, TcpFabric, now};
@@ -15,8 +16,7 @@ use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_credentials::name_in;
 use bcs_fabric::{FabricError, Member};
-use bcs_link::{CloseWhen, FaultKind, Handshake, HandshakeError, LinkContext, LinkFault};
-use bcs_link::{LinkSecrets, Protection, Session, Side};
+use bcs_link::{CloseWhen, FaultKind, LinkFault, LinkSecrets, Protection, Side};
 use rustls::pki_types::ServerName;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};

@@ -59,6 +59,8 @@ pub struct TcpFabric<M: GlobalMemory = SparseMemory> {
     pub(super) backlog: Backlog,
     /// Connections of ends that are no members, or were not wanted.
     pub(super) refused_connections: u64,
+    /// Other processes may drive the links, too: records of the road that nobody polls stay in them.
+    pub(super) is_shared: bool,
     /// All links end: each closes as soon as nothing waits for it.
     pub(super) is_leaving: bool,
     /// Records of the road that were not polled.
@@ -151,6 +153,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
             links: roster.iter().map(|_| Link::new(roster.len())).collect(),
             backlog: Backlog::default(),
             refused_connections: 0,
+            is_shared: false,
             is_leaving: false,
             inbox: VecDeque::new(),
             poller,
@@ -272,7 +275,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
             let Some(wire) = self.links[node.index()].wire.as_deref() else { continue };
             let is_full = looks_at_each && wire.watches_writes;
             let is_heard = looks_at_each || wire.owned.end.has_records();
-            if is_full {
+            if is_full || self.is_shared && wire.owned.end.has_to_send() {
                 self.mark(node);
             }
             if is_heard {
@@ -322,6 +325,10 @@ impl<M: GlobalMemory> TcpFabric<M> {
                 break Ok(moved);
             }
             let Some(mut taker) = end.taker() else { break Ok(moved) };
+            let stays = self.is_shared && !self.is_leaving && matches!(records, Records::Kept);
+            if stays && taker.is_next(|record| super::message::is_of_road(&record))? {
+                break Ok(moved);
+            }
             let next = taker.next(|record| {
                 let arrival = wire.assembly.take(&record);
                 if let Ok(Arrival::Road) = arrival {

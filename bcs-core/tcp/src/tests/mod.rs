@@ -2,10 +2,12 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `handshakes` | who gets a link, and that no byte is lost between TLS and frames |
 //! | `intruders` | ends that may not be on the network |
 //! | `damage` | bytes that are no messages |
 
 mod damage;
+mod handshakes;
 mod intruders;
 
 use super::*;

@@ -147,7 +147,9 @@ impl<F: Road + ?Sized> GlobalNic<F> {
     /// When a slice is to begin that tells of the messages since the last one, if there were any.
     fn tally_ns(&self) -> Option<u64> {
         let patience = if self.sender.is_some() { TALLY_NS } else { TALLY_NS + LEADS_TURN_NS };
-        (!self.pacing.strobes_all() && self.messages.counts != (0, 0)).then_some(self.started_ns + patience)
+        let remote = &self.memory.header().remote;
+        let has_counted = remote.descriptors.get() != 0 || remote.matched.get() != 0;
+        (!self.pacing.strobes_all() && has_counted).then_some(self.started_ns + patience)
     }
 
     /// All that this node has under way, for who looks for a fault.
@@ -326,6 +328,8 @@ impl<F: Road + ?Sized> GlobalNic<F> {
         self.collectives.poll(env)?;
         env.links.confirm = self.working == Some(Microphase::DescriptorExchange);
         moved |= env.links.flush(&mut *self.fabric, env.now_ns)?;
+        env.links.tell_waiting(env.memory)?;
+        self.messages.tell_inbox(env.memory)?;
         if let Some(working) = self.working
             && has_left(env.links, working, self.pacing)
         {
@@ -447,7 +451,12 @@ impl<F: Road + ?Sized> GlobalNic<F> {
     /// Records the slice that is over (table 5.2). Nobody else writes the local ring of a job on several
     /// nodes.
     fn record_slice(&mut self, memory: &NicMemory) {
-        let (descriptors, matched) = std::mem::take(&mut self.messages.counts);
+        let remote = &memory.header().remote;
+        let [descriptors, matched] = [&remote.descriptors, &remote.matched].map(|count| {
+            let counted = count.get();
+            count.set(0);
+            counted
+        });
         let collectives = std::mem::take(&mut self.collectives.scheduled);
         let Ok(ring) = EmdsRing::<LocalRecord>::open(memory.emds_local()) else { return };
         let counts = SliceCounts { descriptors, matched, collective_descriptors: collectives, collectives };

@@ -9,6 +9,7 @@
 
 use super::error::{GlobalError, strange};
 use super::record::{HEADER_BYTES, Kind, Record};
+use crate::memory::{Corrupt, NicMemory};
 use bcs_core::{NodeId, Rank};
 use bcs_fabric::{FabricError, Road};
 use std::collections::{BTreeMap, VecDeque};
@@ -164,6 +165,15 @@ impl Links {
             moved |= link.flush(road, NodeId(*to), &mut self.spare)?;
         }
         Ok(moved)
+    }
+
+    /// Says in NIC memory to which nodes records wait that no descriptor may go past.
+    pub fn tell_waiting(&self, memory: &NicMemory) -> Result<(), Corrupt> {
+        for (to, link) in &self.outgoing {
+            let waiting = if link.is_urgent { link.waiting.len() as u32 } else { 0 };
+            memory.node_state(*to)?.waiting.set(waiting);
+        }
+        Ok(())
     }
 
     /// Asks every node to which something has been sent since it was last asked whether it is there.

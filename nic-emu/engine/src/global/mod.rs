@@ -34,6 +34,8 @@
 //! | `strobe_lead` | SS on the lead node: which microphase is next |
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
 //! | `point_to_point` | BS, BR, DH |
+//! | `departure`, `arrival` | of these, what a rank that waits does as well: descriptors leave, and come |
+//! | `waiter` | a rank that waits does it |
 //! | `gather` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
 //! | `breach` | how nodes tell each other that a communicator is broken |
@@ -41,11 +43,13 @@
 //! | `delivery`, `image` | what a collective brings a node's members |
 //! | `rank_memory`, `staged` | the bytes of this node's ranks: the NIC thread's to read and write, or their own |
 
+mod arrival;
 mod breach;
 mod collectives;
 mod communicator;
 mod contribution;
 mod delivery;
+mod departure;
 mod error;
 mod gather;
 mod global_nic;
@@ -59,8 +63,10 @@ mod staged;
 mod strobe_lead;
 mod strobe_tree;
 mod tree;
+mod waiter;
 
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
 pub use strobe_tree::neighbours;
+pub use waiter::{NodeLinks, Passed, Take, Taking, Waiter};

@@ -29,10 +29,10 @@
 //! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory
 //! themselves, and take from there what has come (`staged`).
 
-mod ahead;
 mod pull;
 
-use self::ahead::Ahead;
+use super::arrival::{self, Arrived, matched_record};
+use super::departure::{self, Outlet};
 use super::error::{GlobalError, strange};
 use super::link::Links;
 use super::rank_memory;
@@ -40,16 +40,13 @@ use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::ProcessMemory;
 use crate::matching::{Message, queued_message};
-use crate::memory::descriptor::{self, KIND, Payload, PointToPoint, ReceiveWords, SendDescriptor, SendWords};
+use crate::memory::descriptor::{self, KIND, Payload, ReceiveWords};
 use crate::memory::request::Delivery;
-use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::slab::SLAB_BYTES;
-use crate::memory::unexpected::{ForWhom, UnexpectedPool};
+use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
 use crate::policy::Pacing;
-use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::{Completer, RankRequest, Status};
-use crate::threads::dma_helper::DmaHelper;
 use bcs_core::{LocalRank, Rank};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -66,10 +63,6 @@ const CHUNK_BYTES: u64 = 124 << 10;
 
 /// Bytes that the DH reads at once, and that wait at most to one node, where the links say how fast it goes.
 const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
-
-/// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
-/// after the other most wait for a grant, which gives their slabs back without another record.
-const MEDIUM_SHARE: u64 = 4;
 
 const LAST: u64 = 1 << 63;
 
@@ -116,6 +109,8 @@ struct Posting {
 pub struct PointToPointEngine {
     /// What is for the BR, in order of arrival.
     inbox: VecDeque<Posting>,
+    /// It was not empty when NIC memory was told last.
+    told_inbox: bool,
     incoming: BTreeMap<u64, Incoming>,
     /// Transfers of which not all is granted, oldest first.
     to_grant: VecDeque<u64>,
@@ -127,7 +122,6 @@ pub struct PointToPointEngine {
     outstanding: u64,
     /// The slice in which descriptors were sent last, and how many of it to each node.
     exchanged: (u64, BTreeMap<u32, u32>),
-    ahead: Ahead,
     /// Messages whose bytes this thread may not read or write.
     staged: Staged,
     /// Messages whose bytes are taken into their receivers' pools when they have waited for a while, oldest
@@ -137,8 +131,6 @@ pub struct PointToPointEngine {
     refused: VecDeque<Late>,
     /// The news of room up to which it is known that there is none for what waits for some.
     pub news: u32,
-    /// Descriptors sent, and messages matched, since the last look: for EMDS.
-    pub counts: (u64, u64),
 }
 
 /// What all parts of a global slice work with.
@@ -187,6 +179,20 @@ impl PointToPointEngine {
         !remote.matches.is_empty() || remote.outbound.get() != 0
     }
 
+    /// Says in NIC memory of which nodes descriptors wait here, for which there was no room.
+    pub fn tell_inbox(&mut self, memory: &NicMemory) -> Result<(), Corrupt> {
+        if self.inbox.is_empty() && !self.told_inbox {
+            return Ok(());
+        }
+        self.told_inbox = !self.inbox.is_empty();
+        let mut waiting = BTreeMap::<u32, u32>::new();
+        self.inbox.iter().for_each(|posting| *waiting.entry(posting.from).or_default() += 1);
+        for node in 0..memory.node().1 {
+            memory.node_state(node)?.inbox.set(waiting.get(&node).copied().unwrap_or(0));
+        }
+        Ok(())
+    }
+
     /// True when descriptors have come for which there was no room.
     pub fn lacks_room(&self) -> bool {
         !self.inbox.is_empty()
@@ -228,12 +234,10 @@ impl PointToPointEngine {
                 self.inbox.push_back(Posting { from, posted, record });
             }
             Kind::Grant => self.grants.push_back((from, record)),
-            Kind::Matched => {
-                self.finish_send(env, record.rank, RequestId(record.words[0] as u32), record.words[1])?
-            }
+            Kind::Matched => finish_send(env.memory, env.completer, from, &record)?,
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
-                self.give_back(env, record.rank, record.words[1])?;
+                departure::give_back(env.memory, from, record.rank, record.words[1])?;
                 env.completer.complete_cancelled((local, RequestId(record.words[0] as u32)))?;
             }
             Kind::Data
@@ -252,58 +256,13 @@ impl PointToPointEngine {
     /// Sends outbound descriptors.
     pub fn exchange(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let posted = PostingSlice::in_slice(env.posting_slice(), env.slice);
-        let remote = &env.memory.header().remote;
-        let (_, nodes) = env.memory.node();
-        let most_ahead = BUDGET_BYTES / u64::from(nodes.max(1));
         let (last, sent) = &mut self.exchanged;
         if *last != env.slice {
             *last = env.slice;
             sent.clear();
         }
-        for index in env.memory.local_ranks() {
-            if remote.outbound.get() == 0 {
-                break;
-            }
-            let rank = env.memory.rank(index)?;
-            let outbound = &rank.outbound;
-            let origin = env.memory.job_rank(index);
-            while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
-                let (node, _) = env.memory.place(SendWords(&words).destination())?;
-                let in_slice = sent.entry(node).or_default();
-                // What follows in this rank's queue stays behind it: nothing overtakes.
-                let is_full = match env.pacing.strobes_all() {
-                    true => *in_slice == DESCRIPTORS_A_SLICE,
-                    false => env.links.waiting_records(node) >= DESCRIPTORS_A_SLICE as usize,
-                };
-                if is_full {
-                    break;
-                }
-                *in_slice += 1;
-                outbound.remove(env.memory, entry)?;
-                remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-                let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
-                if let Some(PointToPoint::Send(SendDescriptor {
-                    payload: Payload::Slab(slab), bytes, ..
-                })) = PointToPoint::decode(&words)
-                    && bytes <= env.payload_bytes
-                    && self.ahead.try_add(
-                        node,
-                        (origin, u64::from(slab.0) + 1),
-                        bytes,
-                        most_ahead / if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 },
-                    )
-                {
-                    let memory = env.memory;
-                    env.links.send_with(node, &record, bytes as usize, |payload| {
-                        append_slab(memory, index, slab, 0, bytes, payload)
-                    })?;
-                } else {
-                    env.links.send(node, &record);
-                }
-                self.counts.0 += 1;
-            }
-        }
-        Ok(())
+        let mut outlet = ToLinks { links: env.links, sent, pacing: env.pacing };
+        Ok(departure::exchange(env.memory, posted, env.payload_bytes, &mut outlet)?)
     }
 
     /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and
@@ -313,62 +272,25 @@ impl PointToPointEngine {
     /// NIC memory is corrupt, or a descriptor makes no sense.
     pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         self.granted_in_slice = false;
-        let mut dma = DmaHelper::new(env.memory);
         // Of one sender they stand in the order of posting: those that are left stay in it.
         let (due, early): (VecDeque<_>, VecDeque<_>) =
             self.inbox.drain(..).partition(|posting| !env.pacing.strobes_all() || posting.posted < env.slice);
         self.inbox = due;
-        while let Some(mut posting) = self.inbox.pop_front() {
-            let Posting { from, ref mut record, .. } = posting;
-            let payload = std::mem::take(&mut record.payload);
-            let mut words = [0; CELL_WORDS];
-            words[..LABEL].copy_from_slice(&record.words);
-            match PointToPoint::decode(&words) {
-                Some(PointToPoint::Send(send)) => {
-                    let index = local(env.memory, send.destination)?;
-                    let pool = UnexpectedPool::of(env.memory, index)?;
-                    let block = match payload.is_empty() {
-                        true => None,
-                        // SAFETY: a vector of that length.
-                        false => unsafe {
-                            pool.put(payload.as_ptr(), payload.len() as u64, ForWhom::Driver)?
-                        },
-                    };
-                    if let Some(block) = block {
-                        if payload.len() as u64 != send.bytes {
-                            return Err(strange(from, "bytes of a message", payload.len() as u64));
-                        }
-                        words = SendDescriptor { payload: Payload::Pooled(block), ..send }.encode();
-                    } else if !matches!(send.payload, Payload::Inline(_)) {
-                        // Without what another process may have written where this node's numbers stand.
-                        words = send.encode();
+        while let Some(posting) = self.inbox.pop_front() {
+            let Posting { from, ref record, .. } = posting;
+            match arrival::take(env.memory, env.completer, from, (record, &record.payload), true)? {
+                Arrived::NoRoom => {
+                    self.inbox.push_front(posting);
+                    break;
+                }
+                Arrived::Taken { answer, late } => {
+                    if let Some(answer) = answer {
+                        Self::answer(env, from, &answer);
                     }
-                    let mut receiver = BufferReceiver::new(env.completer, &mut dma);
-                    if !receiver.handle_message((record.rank, LocalRank::ELSEWHERE), SendWords(&words))? {
-                        block.map_or(Ok(()), |block| pool.free(block))?;
-                        record.payload = payload;
-                        self.inbox.push_front(posting);
-                        break;
-                    }
-                    let is_matched = receiver.matched != 0;
-                    self.counts.1 += receiver.matched;
-                    if block.is_some() {
-                        if !is_matched {
-                            pool.count_message();
-                        }
-                        Self::tell_matched(env, from, (record.rank, RequestId::NONE), place(send.payload).0);
-                    } else if !is_matched {
-                        self.note_late(env, index, &send)?;
+                    if let Some((receiver, send)) = late {
+                        self.note_late(env, receiver, &send)?;
                     }
                 }
-                Some(PointToPoint::Cancel { request, destination }) => {
-                    let mut receiver = BufferReceiver::new(env.completer, &mut dma);
-                    if let Some(send) = receiver.take_back(record.rank, request, destination)? {
-                        let words = [request.0.into(), place(send.payload).0];
-                        env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
-                    }
-                }
-                _ => return Err(strange(from, "descriptor", words[KIND])),
             }
         }
         self.inbox.extend(early);
@@ -378,16 +300,13 @@ impl PointToPointEngine {
         self.grant(env)
     }
 
-    /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in
-    /// the receiver's pool.
-    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (Rank, RequestId), place: u64) {
-        let matched = Record::new(Kind::Matched, rank, &[request.0.into(), place]);
-        if request != RequestId::NONE || place != 0 && env.pacing.strobes_all() {
+    /// Tells a message's sender that it is matched or taken back.
+    fn answer(env: &mut Env<'_, '_>, node: u32, answer: &Record) {
+        if is_awaited(answer) || env.pacing.strobes_all() {
             // With fixed slices it travels with all else of its microphase.
-            env.links.send(node, &matched);
-        } else if place != 0 {
-            // Nobody waits; there is a slab to be given back.
-            env.links.send_patiently(node, &matched, env.now_ns);
+            env.links.send(node, answer);
+        } else {
+            env.links.send_patiently(node, answer, env.now_ns);
         }
     }
 
@@ -421,7 +340,9 @@ impl PointToPointEngine {
             }
             let is_here = matches!(send.payload, Payload::Inline(_) | Payload::Pooled(_));
             if is_here || bytes == 0 {
-                Self::tell_matched(env, node, (message.origin, send.request), place(send.payload).0);
+                if let Some(answer) = matched_record(message.origin, send.request, place(send.payload).0) {
+                    Self::answer(env, node, &answer);
+                }
                 if !is_here {
                     env.completer.complete((destination, posted.request), status, &Delivery::InPlace)?;
                 }
@@ -587,35 +508,10 @@ impl PointToPointEngine {
             };
         }
         if last {
-            self.finish_send(env, grant.rank, RequestId(request as u32), place)?;
+            let read = Record::new(Kind::Matched, grant.rank, &[request, place]);
+            finish_send(memory, env.completer, to, &read)?;
         }
         Ok(bytes)
-    }
-
-    /// All bytes of a message have been read, or none are wanted: its sender is done with it.
-    fn finish_send(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        rank: Rank,
-        request: RequestId,
-        place: u64,
-    ) -> Result<(), GlobalError> {
-        let index = local(env.memory, rank)?;
-        self.give_back(env, rank, place)?;
-        if request != RequestId::NONE {
-            env.completer.complete((index, request), (CommRank(0), 0, 0), &Delivery::InPlace)?;
-        }
-        Ok(())
-    }
-
-    /// A message of this node's is out of its slab, if it was in one.
-    fn give_back(&mut self, env: &Env<'_, '_>, rank: Rank, place: u64) -> Result<(), GlobalError> {
-        if place != 0 {
-            self.ahead.remove((rank, place));
-            let index = local(env.memory, rank)?;
-            env.memory.rank(index)?.returned.give_back(SlabId((place - 1) as u32), SLAB_BYTES as u64);
-        }
-        Ok(())
     }
 
     /// Bytes have arrived: they go where they are wanted.
@@ -672,13 +568,69 @@ impl PointToPointEngine {
     }
 }
 
+/// A message is matched and nothing of it moves any more, as *Matched* says that has come from a node, or the
+/// end of its bytes: its sender is done with it.
+///
+/// # Errors
+/// It names no rank, request or slab of this node.
+pub(super) fn finish_send(
+    memory: &NicMemory,
+    completer: &mut Completer<'_>,
+    from: u32,
+    matched: &Record,
+) -> Result<(), Corrupt> {
+    let [request, place, ..] = matched.words;
+    let index = local(memory, matched.rank)?;
+    departure::give_back(memory, from, matched.rank, place)?;
+    let request = RequestId(request as u32);
+    if request != RequestId::NONE {
+        completer.complete((index, request), (CommRank(0), 0, 0), &Delivery::InPlace)?;
+    }
+    Ok(())
+}
+
+/// Whether somebody waits for what a message's sender is told: its request, or that it was taken back. Else
+/// there is a slab to be given back.
+pub(super) fn is_awaited(answer: &Record) -> bool {
+    answer.kind == Kind::Cancelled || RequestId(answer.words[0] as u32) != RequestId::NONE
+}
+
+/// The links, as descriptors leave by them.
+struct ToLinks<'a> {
+    links: &'a mut Links,
+    /// How many have been sent to each node in this slice.
+    sent: &'a mut BTreeMap<u32, u32>,
+    pacing: Pacing,
+}
+
+impl Outlet for ToLinks<'_> {
+    fn is_full(&mut self, to: u32) -> bool {
+        match self.pacing.strobes_all() {
+            true => self.sent.get(&to) == Some(&DESCRIPTORS_A_SLICE),
+            false => self.links.waiting_records(to) >= DESCRIPTORS_A_SLICE as usize,
+        }
+    }
+
+    fn send(
+        &mut self,
+        to: u32,
+        record: &Record,
+        payload_bytes: usize,
+        append: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        *self.sent.entry(to).or_default() += 1;
+        self.links.send_with(to, record, payload_bytes, append)?;
+        Ok(true)
+    }
+}
+
 /// Bytes of a payload that fits in a record of this length.
 pub fn payload_bytes(record_bytes: u64) -> u64 {
     (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
 }
 
 /// Appends bytes of a rank's slab, which is the NIC's until it is given back.
-fn append_slab(
+pub(super) fn append_slab(
     memory: &NicMemory,
     index: LocalRank,
     slab: SlabId,
@@ -702,7 +654,7 @@ fn status_of(Message { send, .. }: &Message) -> Status {
 }
 
 /// Where a payload is: slab plus one or 0, and its address in the sender's memory.
-fn place(payload: Payload) -> (u64, u64) {
+pub(super) fn place(payload: Payload) -> (u64, u64) {
     match payload {
         Payload::Inline(_) | Payload::Pooled(_) => (0, 0),
         Payload::Slab(slab) => (slab.0 as u64 + 1, 0),
@@ -710,6 +662,6 @@ fn place(payload: Payload) -> (u64, u64) {
     }
 }
 
-fn local(memory: &NicMemory, rank: Rank) -> Result<LocalRank, Corrupt> {
+pub(super) fn local(memory: &NicMemory, rank: Rank) -> Result<LocalRank, Corrupt> {
     memory.local_rank(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank.0.into(), limit: 0 })
 }

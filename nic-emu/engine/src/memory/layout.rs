@@ -9,6 +9,7 @@ use crate::memory::doorbell::{COUNTER_BITS, RingKind};
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::memory::lane::LANE_BYTES;
+use crate::memory::node_state::NodeState;
 use crate::memory::pool::FreeList;
 use crate::memory::queue::{ChainLinks, MatchChains, MatchQueues, Queue};
 use crate::memory::request::RequestSlot;
@@ -69,6 +70,7 @@ pub(super) const MAGIC: u64 = {
         size_of::<Control>(),
         size_of::<Breaches>(),
         size_of::<RemoteState>(),
+        size_of::<NodeState>(),
         size_of::<Transfer>(),
         size_of::<Edge>(),
         offset_of!(Header, slice),
@@ -179,6 +181,27 @@ pub struct RemoteState {
     /// Records that this node has sent to others, since the start.
     pub sent: Word64,
     /// Records of others that this node has taken, since the start.
+    pub taken: Word64,
+    /// Descriptors that this node has sent to others, and messages of others that it has matched, since a
+    /// slice was recorded last.
+    pub descriptors: Word64,
+    /// As `descriptors`.
+    pub matched: Word64,
+    /// Of `moves`, `sent` and `taken`, what ranks have done that wait: not counted there.
+    pub by_ranks: ByRanks,
+    /// When a rank drove the links last, in nanoseconds of the driver's clock.
+    pub driven_ns: Word64,
+}
+
+/// What ranks that wait have done of a node's part between nodes, since the start.
+#[repr(C)]
+#[derive(Default)]
+pub struct ByRanks {
+    /// As [`RemoteState::moves`].
+    pub moves: Word64,
+    /// As [`RemoteState::sent`].
+    pub sent: Word64,
+    /// As [`RemoteState::taken`].
     pub taken: Word64,
 }
 
@@ -294,6 +317,9 @@ pub struct RankBlock {
     pub filled: [Filled; SLABS],
     /// Slabs.
     pub slabs: [[AtomicU64; SLAB_BYTES / 8]; SLABS],
+    /// Of each slab, the bytes of the message in it that travelled to another node with its descriptor, and
+    /// is not matched; processor only.
+    pub ahead: [Word; SLABS],
     /// Request slots.
     pub requests: [RequestSlot; REQUESTS],
 }
@@ -349,6 +375,8 @@ pub struct Layout {
     pub(super) window_count: usize,
     pub(super) lanes: usize,
     pub(super) edges: usize,
+    pub(super) nodes: usize,
+    pub(super) node_count: usize,
     pub(super) groups: usize,
     pub(super) group_stride: usize,
     pub(super) context_slots: usize,
@@ -391,6 +419,7 @@ impl Layout {
         let doorbell_stride = if local <= LONE_DOORBELLS { 64 } else { 8 };
         let window_count = if other_nodes == 0 { WINDOWS } else { 2 * WINDOWS };
         // What only jobs of several nodes have.
+        let node_count = if other_nodes == 0 { 0 } else { other_nodes + 1 };
         let group_stride = if other_nodes == 0 { 0 } else { (1 + (other_nodes + 1).div_ceil(64)) * 8 };
         let context_slots = if other_nodes == 0 { 0 } else { SLOTS as usize };
         let brought_stride = match other_nodes {
@@ -418,6 +447,8 @@ impl Layout {
             window_count,
             lanes: region(local * LANE_BYTES),
             edges: region(local * EDGES * size_of::<Edge>()),
+            nodes: region(node_count * size_of::<NodeState>()),
+            node_count,
             groups: region(SLOTS as usize * group_stride),
             group_stride,
             context_slots: region(context_slots * size_of::<AtomicU32>()),

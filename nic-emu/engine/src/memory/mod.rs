@@ -15,6 +15,7 @@
 //!               windows           slots for pipelined copies
 //!               lanes             what flows through them to other members
 //!               edges             cells of neighbours in topologies                 576 bytes each
+//!               nodes             what is ahead of its match, who waits            64 bytes each, jobs of several nodes only
 //!               groups            nodes of each communicator                       jobs of several nodes only
 //!               brought           what other nodes brought each instance           jobs of several nodes only
 //!               emds              ring of slice records (mds::emds)
@@ -41,6 +42,7 @@
 //! | `transfer` | messages under way by rendezvous |
 //! | `contexts`, `groups`, `root` | numbers that tell communicators apart, their nodes, and roots of collectives |
 //! | `instance`, `members`, `departure` | collectives under way |
+//! | `node_state` | messages to and from each other node |
 //! | `lane`, `edge` | bytes that ranks of a node give each other without the NIC |
 //! | `abort_record`, `abort`, `breaches` | who ended the job; which communicators are broken |
 
@@ -76,6 +78,7 @@ mod with_token {
     pub mod linked;
     pub mod members;
     mod nic_memory;
+    pub mod node_state;
     #[cfg(test)]
     mod on_heap;
     pub mod pool;

@@ -7,6 +7,7 @@ use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
 use crate::memory::linked::{LinkWord, List};
+use crate::memory::node_state::NodeState;
 use crate::memory::queue::ChainLinks;
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Cell;
@@ -404,6 +405,14 @@ impl NicMemory {
     /// This node's number in the job, and the number of nodes.
     pub fn node(&self) -> (u32, u32) {
         (self.header().node.get(), self.header().nodes.get())
+    }
+
+    /// What this node knows of another one. A job on one node has none.
+    #[inline]
+    pub fn node_state(&self, node: u32) -> Result<&NodeState, Corrupt> {
+        let i = checked("node", node, self.layout.node_count.min(self.header().nodes.get() as usize))?;
+        // SAFETY: the region holds `node_count` of them and the index was checked.
+        Ok(unsafe { self.at(self.layout.nodes + i * size_of::<NodeState>()) })
     }
 
     /// A chunk of a local rank's pool of unexpected messages.

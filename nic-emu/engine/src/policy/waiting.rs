@@ -131,6 +131,10 @@ pub const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 /// wake it.
 pub const YIELDS_OF_SEVERAL: u32 = 20_000;
 
+/// How long the NIC thread leaves the links to other nodes to ranks, after one has driven them, in
+/// nanoseconds: so long may pass until it sees that none does any more.
+pub const DRIVING_NS: u64 = 200_000;
+
 /// How long the answer is good for whether others want the core, in nanoseconds: asking takes some 1.5 µs.
 pub const CROWD_GOOD_FOR_NS: u64 = 20_000;
 

@@ -1,7 +1,8 @@
 //! The NIC thread of a job on several nodes: it drives this node's part in the global slices
 //! (`crate::global`).
 //!
-//! It is the only one with a hand on the network. While something is under way it polls, giving its core away
+//! Where ranks can drive the links to other nodes, it leaves them to ranks that wait, and sees to what these
+//! cannot do; otherwise it is the only one with a hand on the network. While something is under way it polls, giving its core away
 //! between two looks, as long as no more want to run than the machine has processors
 //! ([`crate::host::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
 //! until a packet arrives, a rank wakes it ([`crate::host::wake_pipe`]), or something is due.
@@ -18,6 +19,7 @@ use crate::host::priority::{self, Level};
 use crate::host::waiting;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
+use crate::policy::DRIVING_NS;
 use bcs_fabric::DrivenRoad;
 use rustix::fd::AsFd;
 use std::time::Duration;
@@ -41,6 +43,15 @@ enum Looked {
     Nothing,
     /// Somebody else has the run token.
     Busy,
+}
+
+/// What a nap was good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Napped {
+    /// There is something to do.
+    ForSomething,
+    /// Perhaps not.
+    InVain,
 }
 
 /// The loop of the thread.
@@ -100,6 +111,9 @@ impl<'a> NodeDriver<'a> {
         while !self.shared.is_over() {
             let now = now_ns();
             self.shared.trim(&mut trimmed_ns, now)?;
+            if self.leaves_links_to_ranks(now) && self.nap()? == Napped::InVain {
+                continue;
+            }
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             let looked = if stays_awake { self.look()? } else { self.sleep()? };
@@ -162,6 +176,25 @@ impl<'a> NodeDriver<'a> {
         }
     }
 
+    /// Whether a rank that waits has driven the links lately. This thread then leaves them to it: a packet
+    /// would wake both, and one would find nothing.
+    fn leaves_links_to_ranks(&self, now: u64) -> bool {
+        let driven_ns = self.memory.header().remote.driven_ns.get();
+        !self.polls && now < driven_ns.saturating_add(DRIVING_NS)
+    }
+
+    /// Sleeps while ranks drive the links, until one of them finds what it cannot do itself, something is
+    /// due, or it is time to see whether they still do.
+    fn nap(&mut self) -> Result<Napped, Finding> {
+        let now = now_ns();
+        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now)));
+        let due = [due, self.nic.fabric.timeout()].into_iter().flatten().min();
+        let nap = Duration::from_nanos(DRIVING_NS);
+        let asleep = self.pipe.announce_sleep(self.memory);
+        let woken = asleep.nap(due.map_or(nap, |due| due.min(nap))).map_err(cannot_wait)?;
+        Ok(if woken || due.is_some_and(|due| due <= nap) { Napped::ForSomething } else { Napped::InVain })
+    }
+
     /// Sleeps until there may be something to do. If there is already, does it instead and says so.
     fn sleep(&mut self) -> Result<Looked, Finding> {
         let asleep = self.pipe.announce_sleep(self.memory);
@@ -172,11 +205,11 @@ impl<'a> NodeDriver<'a> {
         }
         let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
         let timeout = [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
-        asleep.wait(self.nic.fabric.as_fd(), timeout).map_err(|error| {
-            Finding::Told(format!(
-                "the NIC thread cannot wait for the job's network: {error}; start the job again"
-            ))
-        })?;
+        asleep.wait(self.nic.fabric.as_fd(), timeout).map_err(cannot_wait)?;
         Ok(Looked::Nothing)
     }
+}
+
+fn cannot_wait(error: std::io::Error) -> Finding {
+    Finding::Told(format!("the NIC thread cannot wait for the job's network: {error}; start the job again"))
 }

@@ -15,10 +15,11 @@ use crate::spawn::{Plan, Setting, StartError, Started, Step};
 use crate::verdict::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_USAGE, Verdict};
 use crate::watch::{Interest, Ready};
 use bcs_core::Rank;
+use nic_emu::host::shared_links::places_of;
 use rustix::event::PollFlags;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// The NIC's descriptor gets at least this number in the ranks, if it can: shell scripts use small ones
@@ -36,22 +37,38 @@ impl Launcher<'_> {
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
             .map_err(|error| cannot("open /dev/null", error.into()))?;
-        // A low limit on descriptors may leave no number as high as we would like.
-        let high = |fd: BorrowedFd<'_>| {
-            rustix::io::fcntl_dupfd_cloexec(fd, NIC_FD_AT_LEAST)
-                .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
-                .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))
-        };
+        let high =
+            |fd: BorrowedFd<'_>| duplicate(fd).map_err(|error| cannot("duplicate the NIC's descriptor", error));
         let nic_fd = high(self.nic.host.descriptor())?;
         let wake_fd = self.nic.host.wake_descriptor().map(high).transpose()?;
-        let inherited: Vec<_> =
-            [Some(&nic_fd), wake_fd.as_ref()].into_iter().flatten().map(AsRawFd::as_raw_fd).collect();
+        let mut link_fds = Vec::new();
+        let nodes = prepared.job.placement.nodes();
+        let links = match self.network.as_mut().and_then(|network| network.share_links()) {
+            None => None,
+            Some(links) => {
+                let inherit = |fd: BorrowedFd<'_>| {
+                    let high = duplicate(fd)?;
+                    let number = high.as_raw_fd();
+                    link_fds.push(high);
+                    Ok(number)
+                };
+                let places = places_of(&links, nodes, inherit);
+                Some(places.map_err(|error| cannot("duplicate the descriptors of the job's network", error))?)
+            }
+        };
+        let inherited: Vec<_> = [Some(&nic_fd), wake_fd.as_ref()]
+            .into_iter()
+            .flatten()
+            .chain(&link_fds)
+            .map(AsRawFd::as_raw_fd)
+            .collect();
         let on_terminal = [1, 2].into_iter().any(|number| rustix::termios::isatty(standard(number)));
         let here = Here {
             node: prepared.node,
             launcher: rustix::process::getpid().as_raw_pid() as u32,
             nic_fd: nic_fd.as_raw_fd(),
             wake_fd: wake_fd.as_ref().map(AsRawFd::as_raw_fd),
+            links,
         };
         let groups = Groups::here(prepared.job.binding.to, prepared.job.nic.core).map_err(|error| {
             Verdict::NotStarted {
@@ -193,6 +210,13 @@ impl Launcher<'_> {
         };
         Verdict::NotStarted { message: format!("cannot start {rank}: {why}"), status }
     }
+}
+
+/// A descriptor of the same with a number that ranks inherit. A low limit on descriptors may leave none as high
+/// as we would like.
+fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let duplicated = rustix::io::fcntl_dupfd_cloexec(fd, NIC_FD_AT_LEAST);
+    Ok(duplicated.or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))?)
 }
 
 fn plan(program: &Program, application: &Application, variables: &[(OsString, OsString)]) -> Plan {

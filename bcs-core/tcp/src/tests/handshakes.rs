@@ -1,10 +1,13 @@
 //! Who gets a link, and that no byte is lost between TLS and frames.
 
+use super::super::memory::{LinkMemory, OwnedEnd};
 use super::*;
-use bcs_credentials::{Authority, Credential, name_in, tls};
+use crate::handshake::{Handshake, HandshakeError, LinkContext, Session};
+use bcs_credentials::{Authority, name_in, tls};
+use bcs_link::{FaultKind, Protection, Side};
 use rustls::pki_types::ServerName;
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 
 const PROTOCOL: &str = "bcs-link-test";
 
@@ -60,17 +63,15 @@ fn context() -> LinkContext {
 
 /// An end over a session.
 struct Linked {
-    end: LinkEnd,
+    owned: OwnedEnd,
     stream: TcpStream,
-    _memory: Memory,
 }
 
 fn open(session: Session, context: &LinkContext) -> Linked {
-    let memory = Memory::new(LinkLayout::default());
-    let mut end = memory.attach();
+    let mut owned = LinkMemory::map(1, LinkLayout::default()).unwrap().attach(0);
     let secrets = session.secrets(context).unwrap();
-    end.open(session.side(), Protection::Sealed(secrets)).unwrap();
-    Linked { end, stream: session.into_stream(), _memory: memory }
+    owned.end.open(session.side(), Protection::Sealed(secrets)).unwrap();
+    Linked { owned, stream: session.into_stream() }
 }
 
 #[test]
@@ -81,18 +82,20 @@ fn members_prove_who_they_are_and_their_link_comes_up_with_all_that_was_appended
     assert_eq!(name_in(accepted.peer_certificate().unwrap()).unwrap(), "node-0");
     let mut ends = [dialled, accepted].map(|session| open(session, &context()));
     for end in &ends {
-        assert_eq!(end.end.append(&[b"first"]), Ok(true));
+        assert_eq!(end.owned.end.append(&[b"first"]), Ok(true));
     }
     // The end that dialled says nothing before it has been greeted.
-    assert_eq!(ends[0].end.drive(ends[0].stream.as_fd()), Ok(false));
-    while !ends.iter().all(|linked| linked.end.has_records()) {
+    assert_eq!(ends[0].owned.end.drive(ends[0].stream.as_fd()), Ok(false));
+    while !ends.iter().all(|linked| linked.owned.end.has_records()) {
         for linked in &mut ends {
-            linked.end.drive(linked.stream.as_fd()).unwrap();
+            linked.owned.end.drive(linked.stream.as_fd()).unwrap();
         }
     }
     for linked in &ends {
-        let mut taker = linked.end.taker().unwrap();
-        assert_eq!(taker.next(|record| copied(&record)).unwrap().unwrap(), b"first");
+        let mut taker = linked.owned.end.taker().unwrap();
+        let mut bytes = [0; 8];
+        assert_eq!(taker.next(|record| record.copy(0, &mut bytes)).unwrap(), Some(5));
+        assert_eq!(&bytes[..5], b"first");
     }
 }
 
@@ -104,9 +107,9 @@ fn ends_that_mean_different_links_have_different_keys() {
         let (_, [dialler, acceptor]) = credentials();
         let [dialled, accepted] = shake(&dialler, &acceptor, [PROTOCOL; 2]).map(Result::unwrap);
         let [mut dialled, mut accepted] = [open(dialled, &context()), open(accepted, &meant)];
-        accepted.end.drive(accepted.stream.as_fd()).unwrap();
+        accepted.owned.end.drive(accepted.stream.as_fd()).unwrap();
         let fault = loop {
-            if let Err(fault) = dialled.end.drive(dialled.stream.as_fd()) {
+            if let Err(fault) = dialled.owned.end.drive(dialled.stream.as_fd()) {
                 break fault;
             }
         };
@@ -134,7 +137,7 @@ fn who_is_not_who_it_has_to_be_gets_no_session() {
             // In TLS 1.3 the end that dials is through before it is refused; it is not greeted.
             let mut linked = open(session, &context());
             let fault = loop {
-                match linked.end.drive(linked.stream.as_fd()) {
+                match linked.owned.end.drive(linked.stream.as_fd()) {
                     Ok(_) => std::thread::yield_now(),
                     Err(fault) => break fault,
                 }
@@ -151,8 +154,8 @@ fn an_acceptor_that_will_not_have_the_link_says_so_in_one_frame() {
         let [dialled, accepted] = shake(&dialler, &acceptor, [PROTOCOL; 2]).map(Result::unwrap);
         let secrets = accepted.secrets(&context()).unwrap();
         accepted.refuse(is_sealed.then_some(&secrets), 3).unwrap();
-        let memory = Memory::new(LinkLayout::default());
-        let mut end = memory.attach();
+        let mut owned = LinkMemory::map(1, LinkLayout::default()).unwrap().attach(0);
+        let end = &mut owned.end;
         let protection = match is_sealed {
             true => Protection::Sealed(dialled.secrets(&context()).unwrap()),
             false => Protection::Plain,
@@ -205,10 +208,10 @@ fn garbage_before_or_behind_a_handshake_gives_no_link() {
         let mut linked = open(accepting.finish(), &context());
         drop(stream);
         let fault = loop {
-            if let Err(fault) = linked.end.drive(linked.stream.as_fd()) {
+            if let Err(fault) = linked.owned.end.drive(linked.stream.as_fd()) {
                 break fault;
             }
         };
-        assert!(!linked.end.is_up(), "{fault}");
+        assert!(!linked.owned.end.is_up(), "{fault}");
     }
 }

@@ -17,10 +17,7 @@
 //! stops reading when that is written. A dialler that sends more than it may ends only its own link: its
 //! first frame is missing.
 
-use super::end::LinkSecrets;
-use super::seal::{Refused, SECRET_BYTES};
-use super::sending;
-use super::state::Side;
+use bcs_link::{LinkSecrets, Refused, SECRET_BYTES, Side, refusal};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use std::fmt;
@@ -34,7 +31,7 @@ const LABEL: &[u8] = b"EXPORTER-bcs-link-1";
 
 /// Why a handshake has failed.
 #[derive(Debug, thiserror::Error)]
-pub enum HandshakeError {
+pub(crate) enum HandshakeError {
     /// The other end has hung up.
     #[error("it closed the connection in mid-handshake")]
     Ended,
@@ -60,7 +57,7 @@ impl From<Refused> for HandshakeError {
 
 /// Which link it is: both ends have to mean the same one, or they have different keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkContext {
+pub(crate) struct LinkContext {
     /// The id of the network.
     pub network: u128,
     /// The number of the node that dialled.
@@ -70,7 +67,7 @@ pub struct LinkContext {
 }
 
 /// A handshake under way, over a connection that does not block.
-pub struct Handshake {
+pub(crate) struct Handshake {
     tls: Box<Connection>,
     stream: TcpStream,
     side: Side,
@@ -169,7 +166,7 @@ fn is_early(error: &io::Error) -> bool {
 }
 
 /// A complete handshake, and its connection.
-pub struct Session {
+pub(crate) struct Session {
     tls: Box<Connection>,
     stream: TcpStream,
     side: Side,
@@ -203,8 +200,8 @@ impl Session {
         let from_dialler = self.export(link, Side::Dialler)?;
         let from_acceptor = self.export(link, Side::Acceptor)?;
         Ok(match self.side {
-            Side::Dialler => LinkSecrets { outgoing: from_dialler, incoming: from_acceptor },
-            Side::Acceptor => LinkSecrets { outgoing: from_acceptor, incoming: from_dialler },
+            Side::Dialler => LinkSecrets::new(from_dialler, from_acceptor),
+            Side::Acceptor => LinkSecrets::new(from_acceptor, from_dialler),
         })
     }
 
@@ -231,7 +228,7 @@ impl Session {
     /// # Errors
     /// The other end cannot be told.
     pub fn refuse(mut self, secrets: Option<&LinkSecrets>, code: u8) -> Result<(), HandshakeError> {
-        let frame = sending::refusal(secrets.map(|secrets| &secrets.outgoing), code)?;
+        let frame = refusal(secrets, code)?;
         self.stream.write_all(&frame).map_err(HandshakeError::Socket)
     }
 }

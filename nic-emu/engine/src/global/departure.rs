@@ -1,0 +1,122 @@
+//! BS, for messages to other nodes: descriptors leave, in each rank's order, and bytes that lie in slabs
+//! travel with them as far as they may. Whoever holds the run token does that: the NIC thread, or a rank that
+//! waits.
+
+use super::point_to_point::{BUDGET_BYTES, append_slab, local};
+use super::record::{Kind, PostingSlice, Record};
+use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
+use crate::memory::ring::LABEL;
+use crate::memory::slab::SLAB_BYTES;
+use crate::memory::{Corrupt, NicMemory, Rank, SlabId};
+
+/// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
+/// after the other most wait for a grant, which gives their slabs back without another record.
+const MEDIUM_SHARE: u64 = 4;
+
+/// What takes descriptors for other nodes.
+pub(super) trait Outlet {
+    /// Whether it takes none for this node now.
+    fn is_full(&mut self, to: u32) -> bool;
+
+    /// Takes a record, whose payload of so many bytes is appended to its buffer; false when there is no room
+    /// for it.
+    ///
+    /// # Errors
+    /// Those of the payload.
+    fn send(
+        &mut self,
+        to: u32,
+        record: &Record,
+        payload_bytes: usize,
+        append: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt>;
+}
+
+/// Sends outbound descriptors, posted in this slice as others are told it, with payloads of at most so many
+/// bytes.
+///
+/// # Errors
+/// NIC memory is corrupt.
+pub(super) fn exchange(
+    memory: &NicMemory,
+    posted: PostingSlice,
+    payload_bytes: u64,
+    outlet: &mut impl Outlet,
+) -> Result<(), Corrupt> {
+    let remote = &memory.header().remote;
+    for index in memory.local_ranks() {
+        if remote.outbound.get() == 0 {
+            break;
+        }
+        let rank = memory.rank(index)?;
+        let origin = memory.job_rank(index);
+        while let Some((entry, words)) = rank.outbound.find(memory, |_| true)? {
+            let (node, _) = memory.place(SendWords(&words).destination())?;
+            // What follows in this rank's queue stays behind it: nothing overtakes.
+            if outlet.is_full(node) {
+                break;
+            }
+            let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
+            let ahead = match PointToPoint::decode(&words) {
+                Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(slab), bytes, .. }))
+                    if bytes <= payload_bytes && may_be_ahead(memory, node, bytes)? =>
+                {
+                    Some((slab, bytes))
+                }
+                _ => None,
+            };
+            let length = ahead.map_or(0, |(_, bytes)| bytes as usize);
+            let is_sent = outlet.send(node, &record, length, &mut |payload| match ahead {
+                Some((slab, bytes)) => append_slab(memory, index, slab, 0, bytes, payload),
+                None => Ok(()),
+            })?;
+            if !is_sent {
+                break;
+            }
+            if let Some((slab, bytes)) = ahead {
+                note_ahead(memory, node, (origin, slab), bytes)?;
+            }
+            rank.outbound.remove(memory, entry)?;
+            remote.outbound.set(remote.outbound.get().wrapping_sub(1));
+            remote.descriptors.set(remote.descriptors.get().wrapping_add(1));
+        }
+    }
+    Ok(())
+}
+
+/// Whether so many bytes may travel to a node ahead of their match.
+fn may_be_ahead(memory: &NicMemory, node: u32, bytes: u64) -> Result<bool, Corrupt> {
+    let (_, nodes) = memory.node();
+    let share = if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 };
+    let most = BUDGET_BYTES / u64::from(nodes.max(1)) / share;
+    Ok(bytes <= most.saturating_sub(memory.node_state(node)?.ahead.get()))
+}
+
+fn note_ahead(memory: &NicMemory, node: u32, (origin, slab): (Rank, SlabId), bytes: u64) -> Result<(), Corrupt> {
+    let ahead = &memory.node_state(node)?.ahead;
+    ahead.set(ahead.get().wrapping_add(bytes));
+    let of_slab = memory.rank(local(memory, origin)?)?.ahead.get(slab.index());
+    let limit = crate::memory::slab::SLABS as u64;
+    of_slab.ok_or(Corrupt { what: "slab", value: slab.0.into(), limit })?.set(bytes as u32);
+    Ok(())
+}
+
+/// A message of this node's is out of the slab whose number plus one `place` is, if it was in one: it is
+/// matched on that node, or was taken back.
+///
+/// # Errors
+/// No such rank or slab.
+pub(super) fn give_back(memory: &NicMemory, to: u32, rank: Rank, place: u64) -> Result<(), Corrupt> {
+    if place == 0 {
+        return Ok(());
+    }
+    let block = memory.rank(local(memory, rank)?)?;
+    let slab = SlabId((place - 1) as u32);
+    if let Some(bytes) = block.ahead.get(slab.index()) {
+        let ahead = &memory.node_state(to)?.ahead;
+        ahead.set(ahead.get().saturating_sub(bytes.get().into()));
+        bytes.set(0);
+    }
+    block.returned.give_back(slab, SLAB_BYTES as u64);
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! A rank that waits drives its node's part in messages between nodes: it hands descriptors to the links,
+//! and takes what has come over them, so far as that needs no more than NIC memory. With elastic slices, and
+//! where links can be driven by ranks.
+//!
+//! What it can take: sends whose bytes ride in their descriptor or have come with it, and what is told of
+//! matches. A record of anything else, or one for which there is no room, stays in its link, and so does what
+//! comes behind it: that is the NIC thread's. Invariant: what the NIC thread holds back of a node's, on its
+//! way out or in, nothing goes past ([`crate::memory::node_state`]).
+
+use super::arrival::{self, Arrived, matched_record};
+use super::departure::{self, Outlet};
+use super::error::GlobalError;
+use super::point_to_point::{finish_send, is_awaited, payload_bytes, place};
+use super::record::{HEADER_BYTES, Kind, PostingSlice, Record};
+use crate::matching::queued_message;
+use crate::memory::descriptor::{Payload, PointToPoint};
+use crate::memory::ring::{CELL_WORDS, LABEL};
+use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::policy::Pacing;
+use crate::threads::completer::{Completer, Touched};
+use smallvec::SmallVec;
+
+/// Records for which nobody waits that travel with the next one for which somebody does, at most.
+const PATIENT_RECORDS: u32 = 16;
+
+/// Links to other nodes, as ranks drive them. Nothing here blocks. Who finds that a link has ended finds
+/// nothing there and can append nothing to it: what that means is the NIC thread's to say.
+pub trait NodeLinks {
+    /// The longest record, in bytes.
+    fn record_bytes(&self) -> usize;
+
+    /// Receives what has come. True if something has.
+    fn receive(&mut self) -> bool;
+
+    /// Shows the records that have come and that nobody has taken, of each node in its order, as long as they
+    /// are taken. With each comes a call that appends an answer of at most [`HEADER_BYTES`] for the same
+    /// node, for which there is room. True when some stay that ranks cannot take.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    fn take(&mut self, take: &mut Take<'_>) -> Result<bool, Corrupt>;
+
+    /// Appends a record; false when there is no room for it, or no link that this rank can use.
+    fn append(&mut self, to: u32, record: &[u8]) -> bool;
+
+    /// Sends what was appended for a node.
+    fn send(&mut self, to: u32);
+}
+
+/// What is called for each record: its node, its bytes, and what appends an answer.
+pub type Take<'a> = dyn FnMut(u32, &[u8], &mut dyn FnMut(&[u8])) -> Result<Taking, Corrupt> + 'a;
+
+/// What becomes of a record that was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taking {
+    /// It is taken.
+    Taken,
+    /// It stays where it is, with what comes behind it.
+    Left,
+}
+
+/// What a pass has done.
+pub struct Passed {
+    /// Something has moved.
+    pub moved: bool,
+    /// Something is left for the NIC thread.
+    pub left: bool,
+    /// Ranks to wake, once the run token is given back.
+    pub touched: Touched,
+}
+
+/// A rank that waits, as it drives the links.
+#[derive(Debug, Default)]
+pub struct Waiter {
+    /// Where records are encoded.
+    room: Vec<u8>,
+}
+
+impl Waiter {
+    /// Whether ranks drive the links of a job of this pacing.
+    pub fn applies(pacing: Pacing) -> bool {
+        !pacing.strobes_all()
+    }
+
+    /// Hands over what has come and what is to leave. The caller holds the run token.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    pub fn pass(&mut self, memory: &NicMemory, links: &mut dyn NodeLinks) -> Result<Passed, Corrupt> {
+        let mut completer = Completer::new(memory, Pacing::of(memory));
+        let mut pass = Pass { memory, urgent: SmallVec::new(), sent: 0, taken: 0 };
+        let received = links.receive();
+        let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
+        pass.answer_matches(links)?;
+        let payload_bytes = payload_bytes(links.record_bytes() as u64);
+        let mut outlet = ToRings { pass: &mut pass, links, room: &mut self.room };
+        departure::exchange(memory, PostingSlice::default(), payload_bytes, &mut outlet)?;
+        let Pass { urgent, sent, taken, .. } = pass;
+        for to in urgent {
+            memory.node_state(to)?.patient.set(0);
+            links.send(to);
+        }
+        let remote = &memory.header().remote;
+        let moved = received || sent != 0 || taken != 0;
+        if moved {
+            let by_ranks = &remote.by_ranks;
+            remote.rest.set(0);
+            by_ranks.sent.set(by_ranks.sent.get().wrapping_add(sent));
+            by_ranks.taken.set(by_ranks.taken.get().wrapping_add(taken));
+            by_ranks.moves.set(by_ranks.moves.get().wrapping_add(1));
+        }
+        let left = left || remote.outbound.get() != 0 || !remote.matches.is_empty();
+        Ok(Passed { moved, left, touched: completer.touched })
+    }
+}
+
+/// A pass of a rank that waits.
+struct Pass<'m> {
+    memory: &'m NicMemory,
+    /// Nodes for which something was appended that somebody waits for.
+    urgent: SmallVec<[u32; 8]>,
+    sent: u64,
+    taken: u64,
+}
+
+impl Pass<'_> {
+    fn take(
+        &mut self,
+        completer: &mut Completer<'_>,
+        from: u32,
+        bytes: &[u8],
+        answer: &mut dyn FnMut(&[u8]),
+    ) -> Result<Taking, Corrupt> {
+        // What makes no sense the NIC thread finds, too, and says so.
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Ok(Taking::Left) };
+        let Some(record) = Record::decode(header, payload.len()) else { return Ok(Taking::Left) };
+        match record.kind {
+            Kind::Matched if self.memory.local_rank(record.rank)?.is_some() => {
+                finish_send(self.memory, completer, from, &record)?;
+            }
+            Kind::Send if self.may_take(from, &record, payload)? => {
+                match arrival::take(self.memory, completer, from, (&record, payload), false) {
+                    Err(GlobalError::Corrupt(corrupt)) => return Err(corrupt),
+                    Err(_) | Ok(Arrived::NoRoom) => return Ok(Taking::Left),
+                    Ok(Arrived::Taken { answer: told, .. }) => {
+                        if let Some(told) = told {
+                            answer(&told.header(0));
+                            self.note_sent(from, is_awaited(&told))?;
+                        }
+                    }
+                }
+            }
+            _ => return Ok(Taking::Left),
+        }
+        self.taken += 1;
+        Ok(Taking::Taken)
+    }
+
+    /// Whether a descriptor is one of those that a rank can take.
+    fn may_take(&self, from: u32, record: &Record, payload: &[u8]) -> Result<bool, Corrupt> {
+        if self.memory.node_state(from)?.inbox.get() != 0 {
+            return Ok(false);
+        }
+        let mut words = [0; CELL_WORDS];
+        words[..LABEL].copy_from_slice(&record.words);
+        let Some(PointToPoint::Send(send)) = PointToPoint::decode(&words) else { return Ok(false) };
+        let is_here = match send.payload {
+            Payload::Inline(_) => payload.is_empty(),
+            _ => !payload.is_empty() && payload.len() as u64 == send.bytes,
+        };
+        Ok(is_here && self.memory.local_rank(send.destination)?.is_some())
+    }
+
+    /// Tells the senders of messages that local slices have matched, and of which nothing has to move.
+    fn answer_matches(&mut self, links: &mut dyn NodeLinks) -> Result<(), Corrupt> {
+        let matches = &self.memory.header().remote.matches;
+        for _ in 0..ENTRIES {
+            let Some((entry, words)) = matches.find(self.memory, |_| true)? else { break };
+            let message = queued_message(&words)?;
+            if !matches!(message.send.payload, Payload::Inline(_) | Payload::Pooled(_)) {
+                break;
+            }
+            let (node, _) = self.memory.place(message.origin)?;
+            let answer = matched_record(message.origin, message.send.request, place(message.send.payload).0);
+            if let Some(answer) = answer {
+                if self.is_held_up(node)? || !links.append(node, &answer.header(0)) {
+                    break;
+                }
+                self.note_sent(node, is_awaited(&answer))?;
+            }
+            matches.remove(self.memory, entry)?;
+            let Some((entry, _)) = matches.find(self.memory, |_| true)? else { break };
+            matches.remove(self.memory, entry)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the NIC thread has something for a node that nothing goes past.
+    fn is_held_up(&self, node: u32) -> Result<bool, Corrupt> {
+        Ok(self.memory.node_state(node)?.waiting.get() != 0)
+    }
+
+    /// A record was appended for a node; whether somebody waits for it.
+    fn note_sent(&mut self, to: u32, is_urgent: bool) -> Result<(), Corrupt> {
+        self.sent += 1;
+        let patient = &self.memory.node_state(to)?.patient;
+        patient.set(patient.get().saturating_add(1));
+        if (is_urgent || patient.get() >= PATIENT_RECORDS) && !self.urgent.contains(&to) {
+            self.urgent.push(to);
+        }
+        Ok(())
+    }
+}
+
+/// The links, as descriptors leave by them.
+struct ToRings<'a, 'm> {
+    pass: &'a mut Pass<'m>,
+    links: &'a mut dyn NodeLinks,
+    room: &'a mut Vec<u8>,
+}
+
+impl Outlet for ToRings<'_, '_> {
+    fn is_full(&mut self, to: u32) -> bool {
+        self.pass.is_held_up(to).unwrap_or(true)
+    }
+
+    fn send(
+        &mut self,
+        to: u32,
+        record: &Record,
+        payload_bytes: usize,
+        append: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt>,
+    ) -> Result<bool, Corrupt> {
+        self.room.clear();
+        self.room.extend_from_slice(&record.header(payload_bytes));
+        append(self.room)?;
+        if !self.links.append(to, self.room) {
+            return Ok(false);
+        }
+        self.pass.note_sent(to, true)?;
+        Ok(true)
+    }
+}

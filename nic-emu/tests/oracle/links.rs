@@ -1,0 +1,183 @@
+//! Links that both the NIC thread and ranks that wait drive, over the simulated network: what has come and is
+//! not taken lies where both see it, as in memory that processes share.
+
+use crate::random::Random;
+use bcs_core::{EventId, GlobalAddress, GlobalVariable, NodeId, NodeSet};
+use bcs_fabric::sim::SimFabric;
+use bcs_fabric::{Assignment, Comparison, Fabric, FabricError, Road, Source, Ticket};
+use nic_emu::global::{NodeLinks, Take, Taking, Waiter};
+use nic_emu::memory::token::Holder;
+use nic_emu::memory::{Corrupt, LocalRank, NicMemory};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+
+/// Records that have come to a node and that nobody has taken.
+type Arrived = Rc<RefCell<VecDeque<(NodeId, Vec<u8>)>>>;
+
+/// The network, as the NIC thread of a node has it.
+pub struct SharedRoad {
+    sim: SimFabric,
+    arrived: Arrived,
+}
+
+/// The same links, as the ranks of the node drive them.
+pub struct RankLinks {
+    sim: SimFabric,
+    arrived: Arrived,
+    /// Answers for which the simulated road has no room: a link in memory has it always.
+    owed: VecDeque<(u32, Vec<u8>)>,
+    waiter: Waiter,
+}
+
+/// Both ends of a node's links.
+pub fn share(sim: SimFabric) -> (SharedRoad, RankLinks) {
+    let arrived = Arrived::default();
+    let links = RankLinks {
+        sim: sim.clone(),
+        arrived: arrived.clone(),
+        owed: VecDeque::new(),
+        waiter: Waiter::default(),
+    };
+    (SharedRoad { sim, arrived }, links)
+}
+
+fn hear(sim: &mut SimFabric, arrived: &Arrived) -> Result<usize, FabricError> {
+    sim.poll(&mut |from, record| arrived.borrow_mut().push_back((from, record.to_vec())))
+}
+
+impl RankLinks {
+    /// A rank that waits drives the links, for as long as the random numbers say. True if something has moved.
+    pub fn drive(&mut self, memory: &NicMemory, random: &mut Random) -> bool {
+        let mut moved = false;
+        while !random.once_in(4) {
+            let token = memory.token();
+            assert!(token.try_take(Holder::rank(LocalRank(0))), "nobody else has the token");
+            let mut waiter = std::mem::take(&mut self.waiter);
+            let passed = waiter.pass(memory, self);
+            self.waiter = waiter;
+            token.release();
+            moved |= passed.expect("the NIC is healthy").moved;
+        }
+        moved
+    }
+}
+
+impl NodeLinks for RankLinks {
+    fn record_bytes(&self) -> usize {
+        self.sim.record_bytes()
+    }
+
+    fn receive(&mut self) -> bool {
+        let sim = &mut self.sim;
+        self.owed.retain(|(to, answer)| sim.send(NodeId(*to), &[answer]).is_err());
+        hear(sim, &self.arrived).is_ok_and(|records| records > 0)
+    }
+
+    fn take(&mut self, take: &mut Take<'_>) -> Result<bool, Corrupt> {
+        let Self { sim, arrived, owed, .. } = self;
+        let mut left = BTreeSet::new();
+        let records = std::mem::take(&mut *arrived.borrow_mut());
+        for (from, record) in records {
+            let mut answer = |answer: &[u8]| {
+                if sim.send(from, &[answer]).is_err() {
+                    owed.push_back((from.0, answer.to_vec()));
+                }
+            };
+            if left.contains(&from) || take(from.0, &record, &mut answer)? == Taking::Left {
+                left.insert(from);
+                arrived.borrow_mut().push_back((from, record));
+            }
+        }
+        Ok(!left.is_empty())
+    }
+
+    fn append(&mut self, to: u32, record: &[u8]) -> bool {
+        self.sim.send(NodeId(to), &[record]).is_ok()
+    }
+
+    fn send(&mut self, _: u32) {}
+}
+
+impl Fabric for SharedRoad {
+    fn xfer_and_signal(
+        &mut self,
+        source: Source<'_>,
+        destinations: &NodeSet,
+        at: GlobalAddress,
+        local_event: Option<EventId>,
+        remote_event: Option<EventId>,
+    ) -> Result<(), FabricError> {
+        self.sim.xfer_and_signal(source, destinations, at, local_event, remote_event)
+    }
+
+    fn test_event(&mut self, event: EventId) -> Result<u32, FabricError> {
+        self.sim.test_event(event)
+    }
+
+    fn compare_and_write(
+        &mut self,
+        nodes: &NodeSet,
+        comparison: Comparison,
+        assignment: Option<Assignment>,
+    ) -> Result<Ticket, FabricError> {
+        self.sim.compare_and_write(nodes, comparison, assignment)
+    }
+
+    fn test_query(&mut self, ticket: Ticket) -> Option<Result<bool, FabricError>> {
+        self.sim.test_query(ticket)
+    }
+
+    fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
+        self.sim.read(at, into)
+    }
+
+    fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {
+        self.sim.load(variable)
+    }
+
+    fn progress(&mut self) -> Result<(), FabricError> {
+        self.sim.progress()
+    }
+
+    fn wait(&mut self) -> Result<(), FabricError> {
+        self.sim.wait()
+    }
+
+    fn take_failure(&mut self) -> Option<FabricError> {
+        self.sim.take_failure()
+    }
+
+    fn node(&self) -> NodeId {
+        self.sim.node()
+    }
+
+    fn members(&self) -> NodeSet {
+        self.sim.members()
+    }
+
+    fn dead(&self) -> NodeSet {
+        self.sim.dead()
+    }
+
+    fn declare_dead(&mut self, node: NodeId) -> Result<(), FabricError> {
+        self.sim.declare_dead(node)
+    }
+}
+
+impl Road for SharedRoad {
+    fn record_bytes(&self) -> usize {
+        self.sim.record_bytes()
+    }
+
+    fn send(&mut self, to: NodeId, parts: &[&[u8]]) -> Result<(), FabricError> {
+        self.sim.send(to, parts)
+    }
+
+    fn poll(&mut self, handle: &mut dyn FnMut(NodeId, &[u8])) -> Result<usize, FabricError> {
+        hear(&mut self.sim, &self.arrived)?;
+        let records = std::mem::take(&mut *self.arrived.borrow_mut());
+        records.iter().for_each(|(from, record)| handle(*from, record));
+        Ok(records.len())
+    }
+}
