@@ -45,7 +45,7 @@ use crate::memory::request::Delivery;
 use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
+use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId, within};
 use crate::policy::Pacing;
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::{Completer, RankRequest, Status};
@@ -687,10 +687,7 @@ fn append_slab(
     to: &mut Vec<u8>,
 ) -> Result<(), Corrupt> {
     let from = memory.slab(index, slab)?;
-    let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(bytes));
-    if end > limit {
-        return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
-    }
+    within("end of a message in a slab", offset, bytes, SLAB_BYTES as u64)?;
     // SAFETY: the range lies in the slab, checked.
     unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
     Ok(())

@@ -16,7 +16,7 @@ use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::linked::NONE;
 use crate::memory::root;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory};
+use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory, checked};
 
 /// What an arrival did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +59,7 @@ pub fn arrive(
     let called = begun
         .joined(Called::by(descriptor))
         .filter(|_| instance.expected.get() == descriptor.local_size as u32);
-    let (value, limit) = (descriptor.position as u64, members.len() as u64);
-    let member =
-        members.get(value as usize).ok_or(Corrupt { what: "member of a collective", value, limit })?;
+    let member = &members[checked("member of a collective", descriptor.position, members.len())?];
     let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
         return Ok(Arrival::Mismatch(index));
     };

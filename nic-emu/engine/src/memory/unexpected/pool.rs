@@ -18,7 +18,7 @@ use super::pool_state::PoolState;
 use crate::memory::linked::{LinkWord, List, NONE};
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::sync::{AtomicU64, Ordering, fence};
-use crate::memory::{Corrupt, LocalRank, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, checked};
 use std::ptr::NonNull;
 
 /// What is in a pool, or in those of several ranks.
@@ -381,10 +381,7 @@ impl<'m> UnexpectedPool<'m> {
     /// Where a message of so many bytes lies in its block, in the rank's pool.
     fn offset(&self, word: u64, bytes: u64) -> Result<u64, Corrupt> {
         let block = self.block(word)?;
-        if bytes > block.bytes() {
-            let limit = block.bytes() + 1;
-            return Err(Corrupt { what: "bytes of a message in its block", value: bytes, limit });
-        }
+        checked("bytes of a message in its block", bytes, block.bytes() as usize + 1)?;
         Ok(block.chunk as u64 * CHUNK_BYTES as u64 + block.unit as u64 * UNIT_BYTES as u64)
     }
 
