@@ -38,7 +38,7 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
-use crate::channel::ProcessMemory;
+use crate::channel::{ProcessMemory, is_done};
 use crate::matching::{Message, queued_message};
 use crate::memory::descriptor::{self, KIND, Payload, PointToPoint, ReceiveWords, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
@@ -570,7 +570,7 @@ impl PointToPointEngine {
                     let sent = env.links.send_with(to, &record, bytes as usize, |payload| {
                         rank_memory::append(processes, memory, index, from, bytes as usize, payload)
                     });
-                    staged::is_done(memory, sent)?
+                    is_done(memory, sent)?
                 }
             }
             slab => {
@@ -655,7 +655,7 @@ impl PointToPointEngine {
             // SAFETY: the bytes are those of the record.
             let written =
                 unsafe { rank_memory::write(env.processes, env.memory, to.0, address, from, length) };
-            if staged::is_done(env.memory, written)? {
+            if is_done(env.memory, written)? {
                 if before + bytes == total {
                     env.completer.complete(to, status, &Delivery::InPlace)?;
                 }
