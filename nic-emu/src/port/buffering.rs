@@ -9,9 +9,8 @@
 //! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget
 //! ([`crate::threads::dma_helper`]).
 
-use super::draining::Draining;
 use super::error::PortError;
-use super::rank_port::Port;
+use super::rank_port::{Draining, Port};
 use crate::channel;
 use crate::host::clock::ticks;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, RUN_BYTES, SLAB_BYTES};

@@ -101,7 +101,7 @@ impl Port {
     /// otherwise.
     #[inline]
     pub fn note_flow(&self) {
-        self.status().begin_next_wait();
+        self.status().waits.add(1);
     }
 
     /// Whether the lane has slots for so many collectives that are under way at once.

@@ -95,7 +95,7 @@ pub fn advance(
     let idle = &job.pinned.side().idle;
     match step {
         Step::Blocked | Step::PeerNeeded => {
-            idle.set(idle.get().wrapping_add(1));
+            idle.add(1);
             if idle.get() >= policy.idle_calls {
                 idle.set(0);
                 job.look_after_peer(end)?;

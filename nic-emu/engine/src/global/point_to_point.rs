@@ -236,15 +236,7 @@ impl PointToPointEngine {
                 self.give_back(env, record.rank, record.words[1])?;
                 env.completer.complete_cancelled((local, RequestId(record.words[0] as u32)))?;
             }
-            Kind::Data
-            | Kind::Up
-            | Kind::Down
-            | Kind::Left
-            | Kind::Broken
-            | Kind::Confirm
-            | Kind::Confirmed => {
-                return Err(strange(from, "kind", record.kind as u64));
-            }
+            other => return Err(strange(from, "kind", other as u64)),
         }
         Ok(())
     }
@@ -280,7 +272,7 @@ impl PointToPointEngine {
                 }
                 *in_slice += 1;
                 outbound.remove(env.memory, entry)?;
-                remote.outbound.set(remote.outbound.get().wrapping_sub(1));
+                remote.outbound.add(-1);
                 let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
                 if let Some(PointToPoint::Send(SendDescriptor {
                     payload: Payload::Slab(slab), bytes, ..

@@ -228,6 +228,15 @@ impl Transfer {
         self.moved.store(bytes, Ordering::Relaxed);
     }
 
+    /// Its two ends: who they are, and their request slots.
+    #[inline]
+    pub fn ends(&self) -> [(LocalRank, RequestId); 2] {
+        [
+            (self.source.get(), self.source_request.get()),
+            (self.destination.get(), self.destination_request.get()),
+        ]
+    }
+
     /// Whether one end is on another node.
     #[inline]
     pub fn is_elsewhere(&self) -> bool {

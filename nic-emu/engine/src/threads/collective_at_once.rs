@@ -17,6 +17,7 @@ use crate::memory::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Payload, is_of_same_collective,
 };
 use crate::memory::doorbell::RingKind;
+use crate::memory::prefetch;
 use crate::memory::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::memory::ring::{Cell, Words};
 use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId, checked};
@@ -166,7 +167,7 @@ impl AtOnce {
                 return Ok(None);
             }
             if descriptor.request != RequestId::NONE {
-                memory.request(rank.local_rank, descriptor.request)?.prefetch();
+                prefetch::to_write(memory.request(rank.local_rank, descriptor.request)?);
             }
             *member = PresentMember {
                 local_rank: rank.local_rank,
