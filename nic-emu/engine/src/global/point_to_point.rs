@@ -38,14 +38,14 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
-use crate::channel::ProcessMemory;
+use crate::channel::{ProcessMemory, is_done};
 use crate::matching::{Message, queued_message};
 use crate::memory::descriptor::{self, KIND, Payload, PointToPoint, ReceiveWords, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
 use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
+use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId, within};
 use crate::policy::Pacing;
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::{Completer, RankRequest, Status};
@@ -236,15 +236,7 @@ impl PointToPointEngine {
                 self.give_back(env, record.rank, record.words[1])?;
                 env.completer.complete_cancelled((local, RequestId(record.words[0] as u32)))?;
             }
-            Kind::Data
-            | Kind::Up
-            | Kind::Down
-            | Kind::Left
-            | Kind::Broken
-            | Kind::Confirm
-            | Kind::Confirmed => {
-                return Err(strange(from, "kind", record.kind as u64));
-            }
+            other => return Err(strange(from, "kind", other as u64)),
         }
         Ok(())
     }
@@ -280,7 +272,7 @@ impl PointToPointEngine {
                 }
                 *in_slice += 1;
                 outbound.remove(env.memory, entry)?;
-                remote.outbound.set(remote.outbound.get().wrapping_sub(1));
+                remote.outbound.add(-1);
                 let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
                 if let Some(PointToPoint::Send(SendDescriptor {
                     payload: Payload::Slab(slab), bytes, ..
@@ -570,7 +562,7 @@ impl PointToPointEngine {
                     let sent = env.links.send_with(to, &record, bytes as usize, |payload| {
                         rank_memory::append(processes, memory, index, from, bytes as usize, payload)
                     });
-                    staged::is_done(memory, sent)?
+                    is_done(memory, sent)?
                 }
             }
             slab => {
@@ -655,7 +647,7 @@ impl PointToPointEngine {
             // SAFETY: the bytes are those of the record.
             let written =
                 unsafe { rank_memory::write(env.processes, env.memory, to.0, address, from, length) };
-            if staged::is_done(env.memory, written)? {
+            if is_done(env.memory, written)? {
                 if before + bytes == total {
                     env.completer.complete(to, status, &Delivery::InPlace)?;
                 }
@@ -687,10 +679,7 @@ fn append_slab(
     to: &mut Vec<u8>,
 ) -> Result<(), Corrupt> {
     let from = memory.slab(index, slab)?;
-    let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(bytes));
-    if end > limit {
-        return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
-    }
+    within("end of a message in a slab", offset, bytes, SLAB_BYTES as u64)?;
     // SAFETY: the range lies in the slab, checked.
     unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
     Ok(())
