@@ -73,7 +73,8 @@ fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
     };
     *sequence += 1;
     // SAFETY: no data.
-    let request = unsafe { port.post_collective(&collective, std::ptr::null(), 0, true) }.unwrap().unwrap();
+    let request =
+        unsafe { port.post_collective(&collective, std::ptr::null(), 0, true, None) }.unwrap().unwrap();
     port.wait_for(Some(request), &WAIT, |port| port.test_collective(request)).unwrap();
 }
 

@@ -7,7 +7,7 @@
 use bcs_core::{LocalRank, Rank};
 use bcs_harness::refuse_attach;
 use nic_emu::channel::{
-    self, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
+    self, Access, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
 };
 use nic_emu::host::clock::ticks;
 use nic_emu::host::cross_memory::CrossMemoryAttach;
@@ -444,7 +444,7 @@ fn a_buffer_that_is_no_memory_is_an_error_that_names_rank_process_and_address() 
     transfer.begin();
     grant(transfer, u64::MAX);
     match advance(&memory, 0, End::Destination, &Policy::measured(2, 2)) {
-        Err(ChannelError::PeerBuffer { peer, address, .. }) => {
+        Err(ChannelError::PeerBuffer(Access { peer, there: address, .. })) => {
             assert_eq!((peer, address), (Peer { rank: Rank(0), pid: std::process::id() }, 0x10));
         }
         other => panic!("{other:?}"),

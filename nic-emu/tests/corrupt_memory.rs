@@ -248,7 +248,7 @@ fn collective(kind: CollectiveKind, rank: u32, sequence: u32) -> Collective {
 fn reach_barrier(port: &mut Port, rank: u32, sequence: u32) {
     let barrier = collective(CollectiveKind::Barrier, rank, sequence);
     // SAFETY: no data.
-    unsafe { port.post_collective(&barrier, std::ptr::null(), 0, true) }.unwrap();
+    unsafe { port.post_collective(&barrier, std::ptr::null(), 0, true, None) }.unwrap();
 }
 
 #[test]
@@ -258,11 +258,12 @@ fn a_contribution_larger_than_a_slab_is_refused_and_one_of_a_slab_is_not() {
     let data = vec![7u8; SLAB_BYTES + 1];
     let board = collective(CollectiveKind::Board, 0, 1);
     // SAFETY: the data has as many bytes.
-    let told = unsafe { port.post_collective(&board, data.as_ptr(), SLAB_BYTES + 1, true) };
+    let told = unsafe { port.post_collective(&board, data.as_ptr(), SLAB_BYTES + 1, true, None) };
     let told = told.expect_err("more than a slab").to_string();
     assert!(told.contains("8193 bytes to a collective (Board)") && told.contains("8192 bytes"), "{told}");
     // SAFETY: as above.
-    assert!(unsafe { port.post_collective(&board, data.as_ptr(), SLAB_BYTES, false) }.unwrap().is_none());
+    let told = unsafe { port.post_collective(&board, data.as_ptr(), SLAB_BYTES, false, None) };
+    assert!(told.unwrap().is_none());
 }
 
 #[test]

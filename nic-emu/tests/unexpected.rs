@@ -173,7 +173,7 @@ fn a_sender_that_sleeps_at_the_limit_is_woken_when_there_is_room_again() {
         assert_eq!(sender.test(request).unwrap(), None);
         // It has nothing to try: so it may sleep, and its looks are evidence of a deadlock.
         let status = &memory.rank(LocalRank(0)).unwrap().status;
-        let polls = || status.polls();
+        let polls = || status.polls.get();
         let before = polls();
         sender.count_look();
         assert_eq!(polls(), before + 1);

@@ -129,7 +129,7 @@ pub(super) unsafe fn tell(
     let (what, in_any_slab) = (|| collective.waiting(bytes), if slab.is_none() { bytes } else { 0 });
     process.make_room(what, |port| port.lacks_for_collective(collective, in_any_slab))?;
     // SAFETY: the caller's promise.
-    Ok(unsafe { process.port.post_collective_by(collective, data, bytes, wanted, slab)? })
+    Ok(unsafe { process.port.post_collective(collective, data, bytes, wanted, slab)? })
 }
 
 /// What a member waits for: of a broadcast the root, which has this rank in the job, else all others.

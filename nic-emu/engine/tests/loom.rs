@@ -29,7 +29,7 @@ impl Nic {
             token: RunToken::default(),
             doorbell: HeadsWord::default(),
             taken: HeadsWord::default(),
-            cells: [Cell::new(), Cell::new()],
+            cells: Default::default(),
             sum: AtomicU64::new(0),
             count: AtomicU64::new(0),
         }
@@ -84,7 +84,7 @@ fn every_posted_entry_is_taken_once_and_whole_with_two_holders() {
 #[test]
 fn of_two_who_end_the_job_at_once_one_is_heard_and_what_is_read_is_its_own() {
     loom::model(|| {
-        let record = Arc::new(AbortRecord::<2>::new());
+        let record = Arc::new(AbortRecord::<2>::default());
         let (short, long) = ("no mesh", "no room for more");
         let rank = {
             let record = record.clone();
@@ -113,7 +113,7 @@ fn a_sleeper_finds_what_was_posted_or_is_woken_for_it() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let (word, doorbell) = (Arc::new(WaitWord::new()), Arc::new(HeadsWord::default()));
+        let (word, doorbell) = (Arc::new(WaitWord::default()), Arc::new(HeadsWord::default()));
         let posters = [RingKind::Send, RingKind::Receive].map(|kind| {
             let (word, doorbell) = (word.clone(), doorbell.clone());
             thread::spawn(move || {
@@ -159,8 +159,8 @@ impl Claimed {
             token: RunToken::default(),
             doorbell: HeadsWord::default(),
             taken: HeadsWord::default(),
-            cells: [Cell::new(), Cell::new()],
-            claims: Claims::new(),
+            cells: Default::default(),
+            claims: Claims::default(),
             queued: [AtomicU64::new(0), AtomicU64::new(0)],
         }
     }

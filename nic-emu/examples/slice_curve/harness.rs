@@ -169,7 +169,7 @@ impl Cluster {
                         local: (0, 1),
                     };
                     // SAFETY: as above.
-                    unsafe { port.post_collective(&collective, out.as_ptr(), bytes, true) }
+                    unsafe { port.post_collective(&collective, out.as_ptr(), bytes, true, None) }
                         .expect("the collective is right")
                         .expect("its result is wanted")
                 }

@@ -1,6 +1,6 @@
 //! Cross-memory attach by the Linux kernel: `process_vm_readv(2)`, `process_vm_writev(2)`.
 
-use crate::channel::{Attempt, ChannelError, Direction, Peer, ProcessMemory};
+use crate::channel::{Access, Attempt, ChannelError, Direction, Peer, ProcessMemory};
 use libc::{c_void, iovec};
 use std::io::Error;
 
@@ -9,31 +9,20 @@ use std::io::Error;
 pub struct CrossMemoryAttach;
 
 impl ProcessMemory for CrossMemoryAttach {
-    unsafe fn attach(
-        &self,
-        direction: Direction,
-        peer: Peer,
-        here: u64,
-        there: u64,
-        bytes: u64,
-    ) -> Result<Attempt, ChannelError> {
+    unsafe fn attach(&self, access: &Access) -> Result<Attempt, ChannelError> {
         loop {
-            let moved = call(direction, peer.pid, here, there, bytes);
+            let moved = call(access);
             if moved > 0 {
                 return Ok(Attempt::Moved(moved as u64));
             }
-            let (source, direction) = (Error::last_os_error(), direction.verb());
+            let (source, peer) = (Error::last_os_error(), access.peer);
             match source.raw_os_error() {
                 code if moved == 0 || code == Some(libc::ESRCH) => return Err(ChannelError::Gone { peer }),
                 Some(libc::EINTR | libc::EAGAIN) => {}
                 Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => return Ok(Attempt::Refused),
-                Some(libc::EFAULT) if readable(peer.pid, there) => {
-                    return Err(ChannelError::OwnBuffer { direction, address: here, bytes });
-                }
-                Some(libc::EFAULT) => {
-                    return Err(ChannelError::PeerBuffer { peer, direction, address: there, bytes });
-                }
-                _ => return Err(ChannelError::System { peer, direction, address: there, bytes, source }),
+                Some(libc::EFAULT) if is_readable(access) => return Err(ChannelError::OwnBuffer(*access)),
+                Some(libc::EFAULT) => return Err(ChannelError::PeerBuffer(*access)),
+                _ => return Err(ChannelError::System { access: *access, source }),
             }
         }
     }
@@ -51,15 +40,16 @@ impl ProcessMemory for CrossMemoryAttach {
     }
 }
 
-fn readable(pid: u32, address: u64) -> bool {
+/// Whether the other process has the first of the bytes.
+fn is_readable(access: &Access) -> bool {
     let mut byte = 0u8;
-    call(Direction::Read, pid, (&raw mut byte) as u64, address, 1) == 1
+    call(&Access { direction: Direction::Read, here: (&raw mut byte) as u64, bytes: 1, ..*access }) == 1
 }
 
-fn call(direction: Direction, pid: u32, here: u64, there: u64, bytes: u64) -> isize {
-    let local = iovec { iov_base: here as *mut c_void, iov_len: bytes as usize };
-    let remote = iovec { iov_base: there as *mut c_void, iov_len: bytes as usize };
-    let pid = pid as libc::pid_t;
+fn call(&Access { direction, peer, here, there, bytes }: &Access) -> isize {
+    let [local, remote] =
+        [here, there].map(|at| iovec { iov_base: at as *mut c_void, iov_len: bytes as usize });
+    let pid = peer.pid as libc::pid_t;
     // SAFETY: one vector each, alive during the call. The kernel checks every address in both processes and
     // answers EFAULT; what it may write here is the receive buffer that the program gave for it until its
     // request completes.

@@ -131,12 +131,11 @@ impl NicHost {
             EmdsRing::<LocalRecord>::format(memory.emds_local(), emds)?;
             EmdsRing::<GlobalRecord>::format(memory.emds_global(), emds)?;
         }
-        let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| {
-            NicError::System { operation: "make an eventfd", job: config.job, source: e.into() }
-        })?;
-        let pipe = (placement.nodes() > 1).then(WakePipe::new).transpose().map_err(|source| {
-            NicError::System { operation: "make the wake pipe", job: config.job, source }
-        })?;
+        let refused = |operation| move |source| NicError::System { operation, job: config.job, source };
+        let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let alarm = alarm.map_err(std::io::Error::from).map_err(refused("make an eventfd"))?;
+        let pipe = (placement.nodes() > 1).then(WakePipe::new).transpose();
+        let pipe = pipe.map_err(refused("make the wake pipe"))?;
         let (memory, alarm, pipe) = (Arc::new(memory), Arc::new(alarm), pipe.map(Arc::new));
         Ok(Self { memory, descriptor, config: config.clone(), alarm, pipe, thread: None })
     }

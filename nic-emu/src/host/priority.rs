@@ -14,6 +14,7 @@
 //! them has let it go (`shrink_dcache_parent`). Where the looking thread has the higher priority on that
 //! processor, the other is never run: both stay, and keep the processor.
 
+use rustix::process::setpriority_process;
 use std::io;
 
 /// Who has a real-time priority, from the lowest on.
@@ -48,14 +49,10 @@ pub fn lower() {
 /// That is not allowed (`CAP_SYS_NICE`).
 pub fn favour() -> io::Result<()> {
     /// The most that there is.
-    const NICE: libc::c_int = -20;
-    // It holds for this thread alone.
+    const NICE: i32 = -20;
+    // Both hold for this thread alone.
     set(libc::SCHED_OTHER, 0)?;
-    // SAFETY: touches no memory of ours; 0 is this thread.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(setpriority_process(None, NICE)?)
 }
 
 fn take(level: Level) -> io::Result<()> {
@@ -77,20 +74,17 @@ fn set(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::getpriority_process;
+    use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
 
     /// Runs on one processor from now on, at this level. False where that is refused.
     fn settle(level: Level) -> bool {
-        // SAFETY: zeroes are a valid set of processors, which lives through the call.
-        let is_pinned = unsafe {
-            let mut one: libc::cpu_set_t = std::mem::zeroed();
-            let allowed = libc::sched_getcpu();
-            libc::CPU_SET(allowed as usize, &mut one);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one) == 0
-        };
-        is_pinned && raise(level).is_ok()
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
+        sched_setaffinity(None, &one).is_ok() && raise(level).is_ok()
     }
 
     #[test]
@@ -150,10 +144,8 @@ mod tests {
     /// The policy of this thread, and how nice it is.
     fn own() -> (libc::c_int, libc::c_int) {
         // SAFETY: asks about this thread, and touches no memory of ours.
-        unsafe {
-            let policy = libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK;
-            (policy, libc::getpriority(libc::PRIO_PROCESS, 0))
-        }
+        let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+        (policy, getpriority_process(None).unwrap())
     }
 
     #[test]

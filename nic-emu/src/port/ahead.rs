@@ -31,7 +31,7 @@ impl Ahead {
     #[inline(always)]
     pub(super) fn fetch(&self) {
         let (at, lines) = self.0.get();
-        (0..lines).for_each(|line| prefetch::bytes_to_read(at.wrapping_add(line * LINE_BYTES)));
+        (0..lines).for_each(|line| prefetch::to_read(at.wrapping_add(line * LINE_BYTES)));
     }
 
     /// Fetches the payload that is expected if it is a line: who looks into its sender's ring sees a message
@@ -39,7 +39,7 @@ impl Ahead {
     #[inline(always)]
     pub(super) fn fetch_line(&self) {
         if let (at, 1) = self.0.get() {
-            prefetch::bytes_to_read(at);
+            prefetch::to_read(at);
         }
     }
 

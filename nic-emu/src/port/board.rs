@@ -5,9 +5,9 @@
 
 use crate::memory::departure;
 use crate::memory::instance::{Instance, Member};
-use crate::memory::members::{Contribution, contribution, members};
+use crate::memory::members::{contribution, members};
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, NicMemory, checked, within};
 
 /// A released collective, as one of its members sees it until it departs.
 pub struct Board<'m> {
@@ -70,33 +70,23 @@ impl<'m> Board<'m> {
     ) -> Result<(), Corrupt> {
         if self.is_brought() {
             let (start, length) = self.entry(member)?;
-            within(offset, bytes, length)?;
+            within("end of a contribution", offset as u64, bytes as u64, length)?;
             let from = self.memory.brought(self.index, start.saturating_add(offset as u64), bytes as u64)?;
             // SAFETY: `from` has `bytes` bytes, which are not written before all have departed; `to` is the
             // caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
             return Ok(());
         }
-        let Some(from) = self.members.get(member) else {
-            let limit = self.members.len() as u64;
-            return Err(Corrupt { what: "member of a collective", value: member as u64, limit });
-        };
+        let from = &self.members[checked("member of a collective", member as u64, self.members.len())?];
         if bytes == 0 {
             return Ok(());
         }
-        match contribution(self.memory, from)? {
-            Contribution::Inline(inline, length) => {
-                within(offset, bytes, length as u64)?;
-                // SAFETY: `offset + bytes` is within the length that was answered with the bytes; `to` is the
-                // caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(inline.as_ptr().add(offset), to, bytes) };
-            }
-            Contribution::Slab(slab, length) => {
-                within(offset, bytes, length as u64)?;
-                // SAFETY: as above; the slab is not written before all have departed.
-                unsafe { std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes) };
-            }
-        }
+        let contribution = contribution(self.memory, from)?;
+        let (from, length) = contribution.bytes();
+        within("end of a contribution", offset as u64, bytes as u64, length as u64)?;
+        // SAFETY: the range is within the contribution, which lies here, or in a slab that is not written
+        // before all have departed; `to` is the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(offset), to, bytes) };
         Ok(())
     }
 
@@ -112,11 +102,8 @@ impl<'m> Board<'m> {
 
     /// Where a contribution begins in what other nodes have brought, and its length.
     fn entry(&self, member: usize) -> Result<(u64, u64), Corrupt> {
-        let entries = self.entries().unwrap_or_default();
-        if member as u64 >= entries {
-            return Err(Corrupt { what: "member of a collective", value: member as u64, limit: entries });
-        }
-        let entry = 8 + member as u64 * 16;
+        let entries = self.entries().unwrap_or_default() as usize;
+        let entry = 8 + checked("member of a collective", member as u64, entries)? as u64 * 16;
         let word = |at| Ok(self.memory.brought_word(self.index, at)?.load(Ordering::Relaxed));
         Ok((word(entry)?, word(entry + 8)?))
     }
@@ -127,13 +114,5 @@ impl<'m> Board<'m> {
     /// [`Corrupt`] when the instance names members that cannot be.
     pub fn depart(self) -> Result<(), Corrupt> {
         departure::depart(self.memory, self.index)
-    }
-}
-
-/// Checks that a part of a contribution is in it.
-fn within(offset: usize, bytes: usize, length: u64) -> Result<(), Corrupt> {
-    match offset.checked_add(bytes) {
-        Some(end) if end as u64 <= length => Ok(()),
-        _ => Err(Corrupt { what: "end of a contribution", value: offset as u64, limit: length }),
     }
 }

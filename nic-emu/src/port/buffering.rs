@@ -9,13 +9,12 @@
 //! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget
 //! ([`crate::threads::dma_helper`]).
 
-use super::draining::Draining;
 use super::error::PortError;
-use super::rank_port::Port;
+use super::rank_port::{Draining, Port};
 use crate::channel;
 use crate::host::clock::ticks;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, RUN_BYTES, SLAB_BYTES};
-use crate::memory::{Corrupt, LocalRank, Rank, RequestId, SlabId};
+use crate::memory::{LocalRank, Rank, RequestId, SlabId, checked};
 
 /// Bytes up to which a message is buffered however many slabs are not back yet, while stores go past the
 /// caches.
@@ -133,11 +132,8 @@ impl Port {
             let progress = self.memory.filled(owner, first)?;
             let mut patience = 0;
             while *copied < bytes {
-                let filled = progress.bytes() as u64;
-                if filled > bytes {
-                    let (value, limit) = (filled, bytes + 1);
-                    return Err(Corrupt { what: "bytes of a message that are there", value, limit }.into());
-                }
+                let most = bytes as usize + 1;
+                let filled = checked("bytes of a message that are there", progress.bytes(), most)? as u64;
                 if filled > *copied {
                     copy(*copied, filled);
                     *copied = filled;

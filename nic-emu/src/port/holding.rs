@@ -6,10 +6,9 @@
 
 use super::claiming::Found;
 use super::error::PortError;
-use super::held::Held;
 use super::lending::{SOME_REQUESTS, Stepped, Waiting};
 use super::posting::about_receive;
-use super::rank_port::Port;
+use super::rank_port::{Held, Port};
 use crate::matching::Envelope;
 use crate::memory::descriptor::{Check, ReceiveDescriptor};
 use crate::memory::doorbell::RingKind;

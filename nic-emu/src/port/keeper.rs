@@ -15,10 +15,11 @@ use crate::memory::descriptor::{
 use crate::memory::doorbell::RingKind;
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
-use crate::memory::ring::{Cell, Ring};
+use crate::memory::ring::Cell;
 use crate::memory::slab::{BUFFERED_BYTES, slabs_of};
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
+use crate::threads::buffer_sender::Eligible;
 use crate::threads::completer::Completer;
 
 /// Bytes that are moved while the token is held, at most, but for the last message.
@@ -121,17 +122,10 @@ impl<'m> Keeper<'_, 'm> {
 
     /// What is in the sender's ring, the latest first.
     fn look_in_ring(&mut self, found: &mut Vec<Found<'m>>) -> Result<(), Corrupt> {
-        let memory = self.memory;
-        let heads = memory.doorbell(self.sender)?.read();
-        let taken = memory.taken()[self.sender.index()].read();
-        let ring = Ring::new(&memory.rank(self.sender)?.send);
-        let count = heads.ahead_of(taken, RingKind::Send);
-        if count > ring.capacity() {
-            let limit = ring.capacity() as u64 + 1;
-            return Err(Corrupt { what: "entries of a ring", value: count as u64, limit });
-        }
-        for i in (0..count).rev() {
-            let cell = ring.cell(taken.get(RingKind::Send).wrapping_add(i));
+        let (memory, local_rank) = (self.memory, self.sender);
+        let heads = memory.doorbell(local_rank)?.read();
+        let posted = Eligible { local_rank, taken: memory.taken()[local_rank.index()].read(), heads };
+        for cell in posted.cells(memory.rank(local_rank)?, RingKind::Send)?.rev() {
             let words = cell.read();
             if is_send(&words)
                 && let Some(receiver) = memory.local_rank(SendWords(&words).destination())?

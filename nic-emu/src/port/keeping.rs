@@ -9,7 +9,7 @@
 use super::error::PortError;
 use super::keeper::{Keeper, Kept, Wanted};
 use super::rank_port::Port;
-use crate::channel;
+use crate::channel::{self, Buffer};
 use crate::host::waiting;
 use crate::memory::descriptor::Payload;
 use crate::memory::numbers::{RequestId, SlabId};
@@ -92,9 +92,7 @@ impl Port {
             is_ours: &|send| match send.payload {
                 Payload::Memory(address) => {
                     outstanding.purpose(send.request) == Some(Purpose::Send)
-                        && outstanding
-                            .about(send.request)
-                            .is_some_and(|about| (about.address, about.bytes) == (address, send.bytes))
+                        && outstanding.buffer(send.request) == Some(Buffer { address, bytes: send.bytes })
                 }
                 _ => true,
             },
@@ -143,7 +141,7 @@ impl Port {
     #[inline]
     pub fn count_look(&self) {
         if self.keeping.is_settled(&self.memory) {
-            self.status().count_poll();
+            self.status().polls.add(1);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
-use crate::channel::{CrossMemory, Direction, Peer, ProcessMemory};
+use crate::channel::{Access, CrossMemory, Direction, Peer, ProcessMemory, is_done};
 use crate::host::clock::ticks;
 use crate::host::cross_memory::CrossMemoryAttach;
 use crate::memory::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
@@ -101,7 +101,7 @@ impl Port {
     /// otherwise.
     #[inline]
     pub fn note_flow(&self) {
-        self.status().begin_next_wait();
+        self.status().waits.add(1);
     }
 
     /// Whether the lane has slots for so many collectives that are under way at once.
@@ -198,16 +198,9 @@ impl Port {
         if bytes == 0 {
             return Ok(true);
         }
-        let peer = Peer::of(&self.memory, local_rank)?;
+        let (direction, peer) = (Direction::Read, Peer::of(&self.memory, local_rank)?);
+        let access = Access { direction, peer, here: to as u64, there: address, bytes: bytes as u64 };
         // SAFETY: the caller's promise.
-        match unsafe { CrossMemoryAttach.attach_all(Direction::Read, peer, to as u64, address, bytes as u64) }
-        {
-            Ok(()) => Ok(true),
-            Err(error) if error.is_refusal() => {
-                self.memory.header().cross_memory.set(0);
-                Ok(false)
-            }
-            Err(error) => Err(error.into()),
-        }
+        Ok(is_done(&self.memory, unsafe { CrossMemoryAttach.attach_all(&access) })?)
     }
 }

@@ -83,7 +83,7 @@ impl Port {
     /// [`SOME_REQUESTS`]. None is for what nobody wakes a rank for.
     #[inline]
     pub fn begin_wait(&mut self, request: Option<RequestId>) -> Waiting {
-        self.set_activity(Activity::Polling);
+        self.status().set_activity(Activity::Polling);
         self.say_that_it_drives();
         self.waiters += 1;
         self.has_run = None;
@@ -154,9 +154,9 @@ impl Port {
         what: impl FnOnce(&Port) -> WaitingFor,
     ) -> Result<(), PortError> {
         // Another wait within this one has told of itself.
-        if waiting.told != Some(self.status().waits()) {
+        if waiting.told != Some(self.status().waits.get()) {
             self.status().set_waiting_for(&what(self));
-            waiting.told = Some(self.status().waits());
+            waiting.told = Some(self.status().waits.get());
         }
         self.keep_when_waiting()?;
         self.give_back_transfers()?;
@@ -234,7 +234,7 @@ impl Port {
         if self.waiters > 0 {
             return;
         }
-        self.set_activity(Activity::Computing);
+        self.status().set_activity(Activity::Computing);
         match self.has_run {
             Some(true) => self.served = 0,
             Some(false) => self.served = (self.served + 1).min(self.waiting.trust),
@@ -245,7 +245,7 @@ impl Port {
     /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may
     /// compute in another, and its waiting is no evidence of a deadlock.
     pub fn set_concurrent(&mut self) {
-        self.status().set_concurrent();
+        self.status().concurrent.set(1);
     }
 
     /// Whether a rank that may sleep should, or else yield and look again.

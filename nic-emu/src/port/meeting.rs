@@ -7,7 +7,7 @@
 //! waits as for anything else ([`Port::wait_step`]).
 
 use super::{Port, PortError, Release};
-use crate::memory::doorbell::RingKind;
+use crate::memory::doorbell::{HeadsWord, RingKind};
 use crate::memory::numbers::RequestId;
 use crate::memory::prefetch;
 use crate::memory::sync::{Ordering, fence};
@@ -38,10 +38,9 @@ impl Port {
         if memory.control().gathering.get() != 0 {
             return true;
         }
-        let posted = |(doorbell, taken): (
-            &crate::memory::doorbell::HeadsWord,
-            &crate::memory::doorbell::HeadsWord,
-        )| { doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0 };
+        let posted = |(doorbell, taken): (&HeadsWord, &HeadsWord)| {
+            doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0
+        };
         let mut words = memory.doorbells().zip(memory.taken());
         match awaits {
             Awaits::Members(members) => words.filter(|&words| posted(words)).count() >= members as usize,

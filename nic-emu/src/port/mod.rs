@@ -6,16 +6,16 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `rank_port`, `error` | the port, and why it cannot go on |
+//! | `rank_port`, `error` | the port and what it is made of, and why it cannot go on |
 //! | `posting`, `filling`, `room` | descriptors in rings; messages of several pieces; what a poster waits for |
-//! | `buffering`, `draining` | messages in slabs of their sender |
-//! | `claiming`, `holding`, `held` | messages that a rank takes out of rings of others itself; receives that it holds for that |
+//! | `buffering` | messages in slabs of their sender |
+//! | `claiming`, `holding` | messages that a rank takes out of rings of others itself; receives that it holds for that |
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
 //! | `waits`, `lending`, `ahead`, `meeting` | how a rank waits, and lends its core; how it waits for a collective |
 //! | `driving` | how a rank that waits drives the links to other nodes |
-//! | `moving`, `own_transfer` | transfers that this rank is an end of |
-//! | `laning`, `lane_pace`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
+//! | `moving` | transfers that this rank is an end of |
+//! | `laning`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
 //! | `breaking` | broken communicators, as a rank sees them |
 
 mod ahead;
@@ -24,21 +24,17 @@ mod breaking;
 mod buffering;
 mod claiming;
 mod completing;
-mod draining;
 mod driving;
 mod error;
 mod filling;
-mod held;
 mod holding;
 mod keeper;
 mod keeping;
-mod lane_pace;
 mod laning;
 mod lending;
 mod meeting;
 mod moving;
 pub mod outstanding;
-mod own_transfer;
 mod posting;
 mod rank_port;
 mod room;

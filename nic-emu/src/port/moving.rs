@@ -3,8 +3,7 @@
 //! A transfer is this rank's exactly while one of its requests says so.
 
 use super::error::PortError;
-use super::own_transfer::OwnTransfer;
-use super::rank_port::Port;
+use super::rank_port::{OwnTransfer, Port};
 use crate::channel::{self, End, Mine, Step};
 use crate::host::clock::ticks;
 use crate::host::cross_memory::CrossMemoryAttach;
@@ -63,11 +62,7 @@ impl Port {
     /// that it is the rank's, and which end the rank is, that request's purpose says.
     pub(super) fn start_moving(&mut self, transfer: u32) -> Result<(), PortError> {
         let record = self.memory.transfer(transfer)?;
-        let ends = [
-            (record.source.get(), record.source_request.get()),
-            (record.destination.get(), record.destination_request.get()),
-        ];
-        for (rank, request) in ends {
+        for (rank, request) in record.ends() {
             if rank != self.local_rank {
                 continue;
             }
@@ -95,12 +90,9 @@ impl Port {
             let unknown = Corrupt { what: "request of a transfer", value: request.0.into(), limit };
             self.outstanding.buffer(request).ok_or(unknown)
         };
-        let other_request = match end {
-            End::Source => record.destination_request.get(),
-            End::Destination => record.source_request.get(),
-        };
-        let is_to_itself = record.source.get() == record.destination.get();
-        let other = if is_to_itself { Some(buffer_of(other_request)?) } else { None };
+        let [(source, of_source), (destination, of_destination)] = record.ends();
+        let other_request = if end == End::Source { of_destination } else { of_source };
+        let other = if source == destination { Some(buffer_of(other_request)?) } else { None };
         Ok(Mine { end, buffer: buffer_of(request)?, other })
     }
 

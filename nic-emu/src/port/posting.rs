@@ -234,6 +234,8 @@ impl Port {
 
     /// Posts this rank's arrival at a collective with its contribution of at most [`SLAB_BYTES`], which is
     /// buffered; answers its request, or none when `wanted` is false: then the rank has nothing to wait for.
+    /// With a reserved slab ([`Self::reserve_slab`]), which nobody may read any more, it is buffered there,
+    /// where it does not ride in the descriptor.
     ///
     /// # Safety
     /// `data` must be readable for `bytes` bytes.
@@ -242,26 +244,6 @@ impl Port {
     /// The contribution is larger than a slab; the rank has no request left; or the NIC fails.
     #[inline]
     pub unsafe fn post_collective(
-        &mut self,
-        collective: &Collective,
-        data: *const u8,
-        bytes: usize,
-        wanted: bool,
-    ) -> Result<Option<RequestId>, PortError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_collective_by(collective, data, bytes, wanted, None) }
-    }
-
-    /// The same with a contribution that, where it does not ride in the descriptor, is buffered in a reserved
-    /// slab ([`Self::reserve_slab`]), if there is one. Nobody may read that any more.
-    ///
-    /// # Safety
-    /// As [`Self::post_collective`].
-    ///
-    /// # Errors
-    /// As there.
-    #[inline]
-    pub unsafe fn post_collective_by(
         &mut self,
         collective: &Collective,
         data: *const u8,
@@ -360,7 +342,7 @@ impl Port {
             if !port.slot(request)?.is_pending() || slices >= DECISION_SLICES {
                 return Ok(Some(()));
             }
-            port.taken = port.memory.taken()[port.local_rank.index()].read();
+            port.read_taken();
             if port.heads.ahead_of(port.taken, ring) > 0 {
                 return Ok(None);
             }

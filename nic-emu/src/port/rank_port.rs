@@ -1,14 +1,10 @@
 //! A rank's port: what it is made of, and how a rank opens it.
 
 use super::ahead::Ahead;
-use super::draining::Draining;
 use super::driving::Driving;
 use super::error::PortError;
-use super::held::Held;
 use super::keeper::Keeping;
-use super::lane_pace::LanePace;
-use super::own_transfer::OwnTransfer;
-use crate::channel::{self, Stores};
+use crate::channel::{self, Mine, Stores};
 use crate::global::Waiter;
 use crate::host::clock::now_ns;
 use crate::host::crowd::Crowd;
@@ -16,13 +12,15 @@ use crate::host::mapping;
 use crate::host::process::{allow_attach, pid_namespace};
 use crate::host::shared_links::SharedLinks;
 use crate::host::waiting;
+use crate::matching::Envelope;
+use crate::memory::descriptor::Check;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::edge::EdgeAllocator;
 use crate::memory::lane::{LaneReader, LaneWriter};
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Ring;
 use crate::memory::slab::SlabAllocator;
-use crate::memory::status::{Activity, Phase, WaitingFor};
+use crate::memory::status::{Phase, RankStatus, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::token::Holder;
 use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId};
@@ -94,6 +92,44 @@ pub struct Port {
     pub(super) clock: fn() -> u64,
 }
 
+/// A receive that its rank has begun, and not posted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) request: RequestId,
+    /// The source.
+    pub(super) sender: LocalRank,
+    pub(super) envelope: Envelope,
+    /// What its message has to say alike.
+    pub(super) check: Check,
+}
+
+/// A receive whose bytes are being copied out of slabs that its sender still fills.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draining {
+    pub(super) request: RequestId,
+    pub(super) copied: u64,
+}
+
+/// A transfer that this rank is an end of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnTransfer {
+    pub(super) transfer: u32,
+    pub(super) request: RequestId,
+    pub(super) mine: Mine,
+    pub(super) asked: u64,
+}
+
+/// How fast this rank fills its lane: where cores are far from each other, slowly, as the lines have to come
+/// from the readers' caches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LanePace {
+    /// Nanoseconds a KB, of the fastest chunk since the last look.
+    pub(super) best: u64,
+    pub(super) slow: bool,
+    /// Collectives since a lane was last tried.
+    pub(super) untried: u32,
+}
+
 // SAFETY: `block` and `doorbell` point into `memory`, which may go from thread to thread.
 unsafe impl std::marker::Send for Port {}
 
@@ -134,7 +170,7 @@ impl Port {
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
             lane: LaneWriter::default(),
-            lane_pace: LanePace::default(),
+            lane_pace: LanePace { best: u64::MAX, slow: false, untried: 0 },
             lane_readers: vec![LaneReader::default(); memory.layout().local_ranks as usize],
             outstanding: Outstanding::default(),
             transfers_seen,
@@ -227,7 +263,7 @@ impl Port {
     }
 
     #[inline]
-    pub(super) fn status(&self) -> &crate::memory::status::RankStatus {
+    pub(super) fn status(&self) -> &RankStatus {
         &self.block().status
     }
 
@@ -269,11 +305,6 @@ impl Port {
             sends: self.is_send(request),
             ..WaitingFor::SOMETHING
         }
-    }
-
-    #[inline]
-    pub(super) fn set_activity(&self, activity: Activity) {
-        self.status().set_activity(activity);
     }
 
     pub(super) fn wake(&self, touched: &Touched) {

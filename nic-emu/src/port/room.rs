@@ -19,42 +19,42 @@
 
 use super::{Collective, Port, PortError};
 use crate::memory::SlabId;
+use crate::memory::TRANSFERS;
 use crate::memory::descriptor::INLINE_BYTES;
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::{Delivery, SlotState};
 use crate::memory::slab::SLABS;
 use crate::memory::status::{Room, WaitingFor};
-use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, SEND_RING, TRANSFERS};
 
 /// Transfers in use from which on ranks that wait give theirs back before the program asks for the requests.
 const FEW_TRANSFERS: u32 = (TRANSFERS - TRANSFERS / 4) as u32;
-
-/// Cells of a ring.
-#[inline(always)]
-const fn cells(ring: RingKind) -> u32 {
-    match ring {
-        RingKind::Send => SEND_RING as u32,
-        RingKind::Receive => RECEIVE_RING as u32,
-        RingKind::Collective => COLLECTIVE_RING as u32,
-    }
-}
 
 impl Port {
     /// The room that a descriptor for this ring lacks: none when there is a free cell.
     #[inline(always)]
     pub fn lacks_cell(&mut self, ring: RingKind) -> Option<Room> {
-        if self.heads.ahead_of(self.taken, ring) < cells(ring) { None } else { self.look_for_cell(ring) }
+        if self.is_full(ring) { self.look_for_cell(ring) } else { None }
+    }
+
+    /// Whether a ring has no free cell, by the taken word as last read.
+    #[inline(always)]
+    fn is_full(&self, ring: RingKind) -> bool {
+        self.heads.ahead_of(self.taken, ring) >= self.block().ring(ring).capacity()
+    }
+
+    /// Reads how far the processor has taken what this rank has posted.
+    pub(super) fn read_taken(&mut self) {
+        self.taken = self.memory.taken()[self.local_rank.index()].read();
     }
 
     #[cold]
     fn look_for_cell(&mut self, ring: RingKind) -> Option<Room> {
-        let taken = &self.memory.taken()[self.local_rank.index()];
-        self.taken = taken.read();
-        if ring == RingKind::Send && self.heads.ahead_of(self.taken, ring) >= cells(ring) {
+        self.read_taken();
+        if ring == RingKind::Send && self.is_full(ring) {
             self.pass_over_claimed();
-            self.taken = taken.read();
+            self.read_taken();
         }
-        (self.heads.ahead_of(self.taken, ring) >= cells(ring)).then_some(match ring {
+        self.is_full(ring).then_some(match ring {
             RingKind::Send => Room::SendRing,
             RingKind::Receive => Room::ReceiveRing,
             RingKind::Collective => Room::CollectiveRing,

@@ -449,7 +449,7 @@ proptest! {
                 };
                 let bytes = if kind == CollectiveKind::Barrier { 0 } else { 8 };
                 // SAFETY: the buffer outlives the job.
-                let request = unsafe { port.post_collective(&collective, data.as_ptr(), bytes, true) }.unwrap();
+                let request = unsafe { port.post_collective(&collective, data.as_ptr(), bytes, true, None) }.unwrap();
                 if sequence == before {
                     last.push(request.unwrap());
                 }

@@ -334,7 +334,8 @@ impl RankRun {
         };
         // SAFETY: the buffer has as many bytes.
         let request =
-            unsafe { self.port.post_collective(&collective, buffer.as_ptr(), buffer.len(), wanted) }.unwrap();
+            unsafe { self.port.post_collective(&collective, buffer.as_ptr(), buffer.len(), wanted, None) }
+                .unwrap();
         if let Some(request) = request {
             let what = What::Collective { comm, index };
             self.live.push(Live { what, request, buffer, cancelled: false });

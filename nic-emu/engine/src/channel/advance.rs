@@ -1,9 +1,9 @@
 //! Moves a piece of a message: which way it goes is decided anew for each piece, by what both ends do.
 
 use super::buffer::Buffer;
-use super::cross_memory::{Attempt, Direction, ProcessMemory};
+use super::cross_memory::{Attempt, ProcessMemory};
 use super::error::ChannelError;
-use super::peer::Peer;
+use super::peer::{Access, Direction, Peer};
 use super::stores::Stores;
 use super::window::{Filling, drain_slot, has_filled, pace};
 use crate::memory::status::Activity;
@@ -95,7 +95,7 @@ pub fn advance(
     let idle = &job.pinned.side().idle;
     match step {
         Step::Blocked | Step::PeerNeeded => {
-            idle.set(idle.get().wrapping_add(1));
+            idle.add(1);
             if idle.get() >= policy.idle_calls {
                 idle.set(0);
                 job.look_after_peer(end)?;
@@ -137,16 +137,14 @@ pub fn advance_from_outside(
     }
     let Some(range) = job.pinned.claim(bounce.len() as u64)? else { return Ok(job.nothing_to_claim()) };
     let here = bounce.as_mut_ptr() as u64;
-    let (from, to) =
-        (Peer::of(memory, transfer.source.get())?, Peer::of(memory, transfer.destination.get())?);
-    let source = transfer.source_address.get().wrapping_add(range.offset);
-    let destination = transfer.destination_address.get().wrapping_add(range.offset);
-    // SAFETY: `here` is the bounce buffer, which is as long as what was claimed.
-    let moved = unsafe {
-        processes
-            .attach_all(Direction::Read, from, here, source, range.bytes)
-            .and_then(|()| processes.attach_all(Direction::Write, to, here, destination, range.bytes))
+    let access = |direction, rank, address: u64| -> Result<Access, ChannelError> {
+        let (peer, there) = (Peer::of(memory, rank)?, address.wrapping_add(range.offset));
+        Ok(Access { direction, peer, here, there, bytes: range.bytes })
     };
+    let read = access(Direction::Read, transfer.source.get(), transfer.source_address.get())?;
+    let write = access(Direction::Write, transfer.destination.get(), transfer.destination_address.get())?;
+    // SAFETY: `here` is the bounce buffer, which is as long as what was claimed.
+    let moved = unsafe { processes.attach_all(&read).and_then(|()| processes.attach_all(&write)) };
     if moved.as_ref().is_err_and(ChannelError::is_refusal) {
         job.pinned.give_back(range);
         REFUSED_OUTSIDE.store(1, Ordering::Relaxed);
@@ -278,11 +276,11 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
                 Direction::Read => &self.transfer.source_address,
                 Direction::Write => &self.transfer.destination_address,
             };
-            let there = there.get().wrapping_add(range.offset);
-            let here = buffer.at(range)?;
+            let (here, there) = (buffer.at(range)?, there.get().wrapping_add(range.offset));
+            let access = Access { direction, peer, here, there, bytes: range.bytes };
             // SAFETY: the range is within the buffer that the program gave for this message, and this side is
             // pinned by its own process.
-            match unsafe { self.processes.attach(direction, peer, here, there, range.bytes)? } {
+            match unsafe { self.processes.attach(&access)? } {
                 Attempt::Moved(bytes) => {
                     if bytes < range.bytes {
                         self.pinned

@@ -1,7 +1,7 @@
 //! A buffer of a message, as its own process knows it.
 
-use crate::memory::Corrupt;
 use crate::memory::transfer::Range;
+use crate::memory::{Corrupt, within};
 
 /// A buffer of this process, as it was given for a message: this process's own knowledge, not what NIC memory
 /// says.
@@ -17,9 +17,7 @@ impl Buffer {
     /// Where a range of the message is in the buffer.
     #[inline]
     pub(super) fn at(&self, range: Range) -> Result<u64, Corrupt> {
-        match range.offset.checked_add(range.bytes) {
-            Some(end) if end <= self.bytes => Ok(self.address.wrapping_add(range.offset)),
-            _ => Err(Corrupt { what: "end of a range of a message", value: range.offset, limit: self.bytes }),
-        }
+        within("end of a range of a message", range.offset, range.bytes, self.bytes)?;
+        Ok(self.address.wrapping_add(range.offset))
     }
 }

@@ -6,7 +6,7 @@
 //! how another process's memory is read and written ([`ProcessMemory`]).
 
 use super::error::ChannelError;
-use super::peer::Peer;
+use super::peer::{Access, Direction, Peer};
 use crate::memory::status::Phase;
 use crate::memory::{LocalRank, NicMemory};
 
@@ -37,15 +37,6 @@ impl Peer {
     }
 }
 
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the other process into this one.
-    Read,
-    /// From this process into the other one.
-    Write,
-}
-
 /// What became of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
@@ -57,23 +48,15 @@ pub enum Attempt {
 
 /// The memory of the ranks' processes, as the process that calls the engine reads and writes it.
 pub trait ProcessMemory: Sync {
-    /// Moves up to `bytes` bytes, at least one, between `here` in this process and `there` in that of another
-    /// rank.
+    /// Moves as many of the bytes as it can in one go, from the first one on; at least one.
     ///
     /// # Safety
-    /// Of the bytes from `here` on those that this process has are readable, or with [`Direction::Read`]
-    /// writable, and nobody else uses them meanwhile. Neither address has to be one: the system checks both.
+    /// Of the bytes here those that this process has are readable, or with [`Direction::Read`] writable, and
+    /// nobody else uses them meanwhile. Neither address has to be one: the system checks both.
     ///
     /// # Errors
     /// The other process is gone, one of the two has no such memory, or the system fails otherwise.
-    unsafe fn attach(
-        &self,
-        direction: Direction,
-        peer: Peer,
-        here: u64,
-        there: u64,
-        bytes: u64,
-    ) -> Result<Attempt, ChannelError>;
+    unsafe fn attach(&self, access: &Access) -> Result<Attempt, ChannelError>;
 
     /// Whether a process is alive: a dead one that nobody has waited for is dead too.
     fn is_alive(&self, peer: Peer) -> bool;
@@ -86,36 +69,33 @@ pub trait ProcessMemory: Sync {
     ///
     /// # Errors
     /// As [`ProcessMemory::attach`].
-    unsafe fn attach_all(
-        &self,
-        direction: Direction,
-        peer: Peer,
-        here: u64,
-        there: u64,
-        bytes: u64,
-    ) -> Result<(), ChannelError> {
+    unsafe fn attach_all(&self, access: &Access) -> Result<(), ChannelError> {
         let mut moved = 0;
-        while moved < bytes {
+        while moved < access.bytes {
+            let (here, there) = (access.here + moved, access.there + moved);
+            let rest = Access { here, there, bytes: access.bytes - moved, ..*access };
             // SAFETY: a part of what the caller promises.
-            match unsafe { self.attach(direction, peer, here + moved, there + moved, bytes - moved)? } {
+            match unsafe { self.attach(&rest)? } {
                 Attempt::Moved(some) => moved += some,
-                Attempt::Refused => {
-                    let direction = direction.verb();
-                    return Err(ChannelError::Refused { peer, direction, address: there, bytes });
-                }
+                Attempt::Refused => return Err(ChannelError::Refused(*access)),
             }
         }
         Ok(())
     }
 }
 
-impl Direction {
-    /// What is done to the other process's memory, for what people read.
-    pub fn verb(self) -> &'static str {
-        match self {
-            Direction::Read => "read",
-            Direction::Write => "write",
+/// What came of reading or writing a rank's memory: true when it is done, false when the system refuses,
+/// which is remembered.
+///
+/// # Errors
+/// It failed otherwise.
+pub fn is_done(memory: &NicMemory, attempt: Result<(), ChannelError>) -> Result<bool, ChannelError> {
+    match attempt {
+        Err(error) if error.is_refusal() => {
+            memory.header().cross_memory.set(0);
+            Ok(false)
         }
+        attempt => attempt.map(|()| true),
     }
 }
 
@@ -125,14 +105,8 @@ impl Direction {
 pub struct OwnProcess;
 
 impl ProcessMemory for OwnProcess {
-    unsafe fn attach(
-        &self,
-        direction: Direction,
-        _: Peer,
-        here: u64,
-        there: u64,
-        bytes: u64,
-    ) -> Result<Attempt, ChannelError> {
+    unsafe fn attach(&self, access: &Access) -> Result<Attempt, ChannelError> {
+        let Access { direction, here, there, bytes, .. } = *access;
         let (from, to) = match direction {
             Direction::Read => (there as *const u8, here as *mut u8),
             Direction::Write => (here as *const u8, there as *mut u8),

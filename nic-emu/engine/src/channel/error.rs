@@ -1,6 +1,6 @@
 //! Why bytes of a message cannot be moved.
 
-use super::peer::Peer;
+use super::peer::{Access, Direction, Peer};
 use crate::memory::Corrupt;
 
 /// Why a message cannot be moved. All of them end the job.
@@ -17,56 +17,24 @@ pub enum ChannelError {
     },
     /// The other process has no such memory where it said that its buffer is.
     #[error(
-        "cannot {direction} {bytes} bytes at {address:#x} of {peer}: it has no such memory, or may not {direction} it itself; the buffer of a message under way was freed, is read-only, or never was as long as its count says"
+        "cannot {}: it has no such memory, or may not {} it itself; the buffer of a message under way was freed, is read-only, or never was as long as its count says",
+        .0, .0.direction
     )]
-    PeerBuffer {
-        /// The other process.
-        peer: Peer,
-        /// "read" or "write".
-        direction: &'static str,
-        /// Where in its memory.
-        address: u64,
-        /// How many bytes.
-        bytes: u64,
-    },
+    PeerBuffer(Access),
     /// This process has no such memory where its buffer was said to be.
     #[error(
-        "{bytes} bytes of a message under way cannot be {} at {address:#x} of this process: it has no such memory, or may not do so; the buffer was freed, is read-only, or never was as long as its count says",
-        if *.direction == "read" { "written" } else { "read" }
+        "{} bytes of a message under way cannot be {} at {:#x} of this process: it has no such memory, or may not do so; the buffer was freed, is read-only, or never was as long as its count says",
+        .0.bytes, if .0.direction == Direction::Read { "written" } else { "read" }, .0.here
     )]
-    OwnBuffer {
-        /// "read" or "write", as seen from the other process's memory.
-        direction: &'static str,
-        /// Where in this process.
-        address: u64,
-        /// How many bytes.
-        bytes: u64,
-    },
+    OwnBuffer(Access),
     /// The system does not let this process touch the other one's memory.
-    #[error(
-        "cannot {direction} {bytes} bytes at {address:#x} of {peer}: the system does not let this process do so"
-    )]
-    Refused {
-        /// The other process.
-        peer: Peer,
-        /// "read" or "write".
-        direction: &'static str,
-        /// Where in its memory.
-        address: u64,
-        /// How many bytes.
-        bytes: u64,
-    },
+    #[error("cannot {0}: the system does not let this process do so")]
+    Refused(Access),
     /// The system refused for another reason.
-    #[error("cannot {direction} {bytes} bytes at {address:#x} of {peer}: {source}")]
+    #[error("cannot {access}: {source}")]
     System {
-        /// The other process.
-        peer: Peer,
-        /// "read" or "write".
-        direction: &'static str,
-        /// Where in its memory.
-        address: u64,
-        /// How many bytes.
-        bytes: u64,
+        /// What was tried.
+        access: Access,
         /// What the system said.
         source: std::io::Error,
     },
@@ -75,6 +43,6 @@ pub enum ChannelError {
 impl ChannelError {
     /// Whether the system refuses cross-memory attach.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused { .. })
+        matches!(self, Self::Refused(_))
     }
 }

@@ -22,7 +22,7 @@ use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::transfer::{
     Pinned, Range, SLOT_BYTES, Transfer, WINDOW_BYTES, WINDOW_DATA_BYTES, WINDOW_SLOTS, Worker,
 };
-use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
+use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64, within};
 use crate::policy::channel::Policy;
 use std::ptr::NonNull;
 
@@ -206,10 +206,7 @@ pub(super) fn next_filled(pinned: &Pinned<'_>, transfer: &Transfer) -> Result<(R
     let next = pinned.side().slots.load(Ordering::Relaxed).wrapping_add(1);
     let slot = &transfer.slots[next as usize % WINDOW_SLOTS];
     let (offset, bytes, place) = (slot.offset.get(), slot.bytes.get(), slot.place.get());
-    let limit = WINDOW_DATA_BYTES as u64;
-    if place.checked_add(bytes).is_none_or(|end| end > limit) {
-        return Err(Corrupt { what: "end of a slot in its window", value: place, limit });
-    }
+    within("end of a slot in its window", place, bytes, WINDOW_DATA_BYTES as u64)?;
     Ok((Range { offset, bytes }, size_of::<WindowHeader>() + place as usize))
 }
 

@@ -78,8 +78,7 @@ pub(super) fn take(
         return Ok(Arrived::NoRoom);
     }
     let matched = receiver.matched;
-    let count = &memory.header().remote.matched;
-    count.set(count.get().wrapping_add(matched));
+    memory.header().remote.matched.add(matched as i64);
     let (is_matched, mut answer, mut late) = (matched != 0, None, None);
     if block.is_some() {
         if !is_matched {

@@ -199,6 +199,12 @@ impl Collectives {
         }
     }
 
+    /// The collective that a record is about; none when its communicator is broken.
+    fn meant(&self, record: &Record) -> Option<(Context, u64)> {
+        let context = Context(record.words[0] as u32);
+        (!self.broken.contains(&context)).then_some((context, record.words[1]))
+    }
+
     /// A record on its way up the tree has come.
     ///
     /// # Errors
@@ -209,10 +215,7 @@ impl Collectives {
         from: u32,
         record: &Record,
     ) -> Result<(), GlobalError> {
-        let (context, collective) = (Context(record.words[0] as u32), record.words[1]);
-        if self.broken.contains(&context) {
-            return Ok(());
-        }
+        let Some((context, collective)) = self.meant(record) else { return Ok(()) };
         let gather = self.gathers.entry((context, collective)).or_default();
         if let Some(called) = gather::called(record)
             && let Some(other) = gather.sign(NodeId(from), called)
@@ -238,10 +241,7 @@ impl Collectives {
         from: u32,
         record: &Record,
     ) -> Result<(), GlobalError> {
-        let (context, collective) = (Context(record.words[0] as u32), record.words[1]);
-        if self.broken.contains(&context) {
-            return Ok(());
-        }
+        let Some((context, collective)) = self.meant(record) else { return Ok(()) };
         let Some(group) = self.groups.get_mut(&context).filter(|group| group.told.contains(&collective))
         else {
             return Err(strange(from, "collective", collective));

@@ -49,15 +49,12 @@ pub fn end(env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), Global
 /// # Errors
 /// It is not where its descriptor says.
 pub fn bytes_of(memory: &NicMemory, member: &Member) -> Result<Vec<u8>, Corrupt> {
-    Ok(match contribution(memory, member)? {
-        Contribution::Inline(bytes, length) => bytes[..length].to_vec(),
-        Contribution::Slab(slab, length) => {
-            let mut bytes = vec![0; length];
-            // SAFETY: both have that length; the slab is the NIC's until the instance is freed.
-            unsafe { std::ptr::copy_nonoverlapping(slab, bytes.as_mut_ptr(), length) };
-            bytes
-        }
-    })
+    let contribution = contribution(memory, member)?;
+    let (from, length) = contribution.bytes();
+    let mut bytes = vec![0; length];
+    // SAFETY: both have that length; a slab is the NIC's until the instance is freed.
+    unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), length) };
+    Ok(bytes)
 }
 
 /// Puts a reduction's result in the place of a member's contribution, which is as long.

@@ -77,8 +77,8 @@ pub(super) fn exchange(
                 note_ahead(memory, node, (origin, slab), bytes)?;
             }
             rank.outbound.remove(memory, entry)?;
-            remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-            remote.descriptors.set(remote.descriptors.get().wrapping_add(1));
+            remote.outbound.add(-1);
+            remote.descriptors.add(1);
         }
     }
     Ok(())
@@ -93,8 +93,7 @@ fn may_be_ahead(memory: &NicMemory, node: u32, bytes: u64) -> Result<bool, Corru
 }
 
 fn note_ahead(memory: &NicMemory, node: u32, (origin, slab): (Rank, SlabId), bytes: u64) -> Result<(), Corrupt> {
-    let ahead = &memory.node_state(node)?.ahead;
-    ahead.set(ahead.get().wrapping_add(bytes));
+    memory.node_state(node)?.ahead.add(bytes as i64);
     let of_slab = memory.rank(local(memory, origin)?)?.ahead.get(slab.index());
     let limit = crate::memory::slab::SLABS as u64;
     of_slab.ok_or(Corrupt { what: "slab", value: slab.0.into(), limit })?.set(bytes as u32);

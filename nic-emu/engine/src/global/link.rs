@@ -109,7 +109,7 @@ impl Links {
             link.data_bytes += length as u64;
             link.data.push_back(encoded);
         } else {
-            link.is_unconfirmed |= !record.kind.is_of_links();
+            link.is_unconfirmed |= !matches!(record.kind, Kind::Confirm | Kind::Confirmed);
             link.waiting.push_back(encoded);
         }
         self.sent += 1;

@@ -38,13 +38,13 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
-use crate::channel::ProcessMemory;
+use crate::channel::{ProcessMemory, is_done};
 use crate::matching::{Message, queued_message};
 use crate::memory::descriptor::{self, KIND, Payload, ReceiveWords};
 use crate::memory::request::Delivery;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
+use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId, within};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, RankRequest, Status};
 use bcs_core::{LocalRank, Rank};
@@ -240,15 +240,7 @@ impl PointToPointEngine {
                 departure::give_back(env.memory, from, record.rank, record.words[1])?;
                 env.completer.complete_cancelled((local, RequestId(record.words[0] as u32)))?;
             }
-            Kind::Data
-            | Kind::Up
-            | Kind::Down
-            | Kind::Left
-            | Kind::Broken
-            | Kind::Confirm
-            | Kind::Confirmed => {
-                return Err(strange(from, "kind", record.kind as u64));
-            }
+            other => return Err(strange(from, "kind", other as u64)),
         }
         Ok(())
     }
@@ -491,7 +483,7 @@ impl PointToPointEngine {
                     let sent = env.links.send_with(to, &record, bytes as usize, |payload| {
                         rank_memory::append(processes, memory, index, from, bytes as usize, payload)
                     });
-                    staged::is_done(memory, sent)?
+                    is_done(memory, sent)?
                 }
             }
             slab => {
@@ -551,7 +543,7 @@ impl PointToPointEngine {
             // SAFETY: the bytes are those of the record.
             let written =
                 unsafe { rank_memory::write(env.processes, env.memory, to.0, address, from, length) };
-            if staged::is_done(env.memory, written)? {
+            if is_done(env.memory, written)? {
                 if before + bytes == total {
                     env.completer.complete(to, status, &Delivery::InPlace)?;
                 }
@@ -639,10 +631,7 @@ pub(super) fn append_slab(
     to: &mut Vec<u8>,
 ) -> Result<(), Corrupt> {
     let from = memory.slab(index, slab)?;
-    let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(bytes));
-    if end > limit {
-        return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
-    }
+    within("end of a message in a slab", offset, bytes, SLAB_BYTES as u64)?;
     // SAFETY: the range lies in the slab, checked.
     unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
     Ok(())

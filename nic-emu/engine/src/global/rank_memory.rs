@@ -4,7 +4,7 @@
 //! that it is this process. Only those of the ranks of a simulation, which are threads of its process, are
 //! used directly ([`OwnProcess`](crate::channel::OwnProcess)).
 
-use crate::channel::{ChannelError, Direction, Peer, ProcessMemory};
+use crate::channel::{Access, ChannelError, Direction, Peer, ProcessMemory};
 use crate::memory::{LocalRank, NicMemory};
 
 /// Appends bytes of a rank's memory, for which there is room.
@@ -24,7 +24,8 @@ pub fn append(
     // SAFETY: there is room for so many bytes behind the length, which have been written then.
     unsafe {
         let here = to.spare_capacity_mut().as_mut_ptr() as u64;
-        processes.attach_all(Direction::Read, peer, here, address, bytes as u64)?;
+        let direction = Direction::Read;
+        processes.attach_all(&Access { direction, peer, here, there: address, bytes: bytes as u64 })?;
         to.set_len(to.len() + bytes);
     }
     Ok(())
@@ -59,7 +60,8 @@ pub unsafe fn write(
     from: *const u8,
     bytes: usize,
 ) -> Result<(), ChannelError> {
-    let peer = Peer::of(memory, local_rank)?;
+    let (direction, peer) = (Direction::Write, Peer::of(memory, local_rank)?);
+    let access = Access { direction, peer, here: from as u64, there: address, bytes: bytes as u64 };
     // SAFETY: by this function's contract.
-    unsafe { processes.attach_all(Direction::Write, peer, from as u64, address, bytes as u64) }
+    unsafe { processes.attach_all(&access) }
 }

@@ -39,13 +39,6 @@ pub enum Kind {
     Confirmed = 11,
 }
 
-impl Kind {
-    /// Whether links send it each other.
-    pub fn is_of_links(self) -> bool {
-        matches!(self, Kind::Confirm | Kind::Confirmed)
-    }
-}
-
 /// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for
 /// the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::error::GlobalError;
 use super::link::Links;
 use super::rank_memory;
 use super::record::{Kind, Record};
-use crate::channel::{self, ChannelError, Policy};
+use crate::channel::{self, Policy};
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{MOVING, Pair, Range};
 use crate::memory::{Corrupt, LocalRank, NicMemory, Rank, RequestId};
@@ -37,21 +37,6 @@ const ELSEWHERE_PAIR: Pair = Pair {
 /// Whether messages go this way.
 pub fn applies(memory: &NicMemory) -> bool {
     memory.header().cross_memory.get() == 0
-}
-
-/// What came of reading or writing a rank's memory: true when it is done, false when the system refuses,
-/// which is remembered.
-///
-/// # Errors
-/// It failed otherwise.
-pub fn is_done(memory: &NicMemory, attempt: Result<(), ChannelError>) -> Result<bool, ChannelError> {
-    match attempt {
-        Err(error) if error.is_refusal() => {
-            memory.header().cross_memory.set(0);
-            Ok(false)
-        }
-        attempt => attempt.map(|()| true),
-    }
 }
 
 /// A message of this node's, of which another node has granted bytes.

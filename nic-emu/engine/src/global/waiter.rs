@@ -103,11 +103,10 @@ impl Waiter {
         let remote = &memory.header().remote;
         let moved = received || sent != 0 || taken != 0;
         if moved {
-            let by_ranks = &remote.by_ranks;
             remote.rest.set(0);
-            by_ranks.sent.set(by_ranks.sent.get().wrapping_add(sent));
-            by_ranks.taken.set(by_ranks.taken.get().wrapping_add(taken));
-            by_ranks.moves.set(by_ranks.moves.get().wrapping_add(1));
+            remote.by_ranks.sent.add(sent as i64);
+            remote.by_ranks.taken.add(taken as i64);
+            remote.by_ranks.moves.add(1);
         }
         let left = left || remote.outbound.get() != 0 || !remote.matches.is_empty();
         Ok(Passed { moved, left, touched: completer.touched })

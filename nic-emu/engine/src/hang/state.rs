@@ -115,11 +115,11 @@ impl JobState {
                 phase: block.status.phase(),
                 activity: block.status.activity(),
                 waits_for: block.status.waiting_for(),
-                waits: block.status.waits(),
-                polls: block.status.polls(),
+                waits: block.status.waits.get(),
+                polls: block.status.polls.get(),
                 // One that has only announced it has still to look.
                 asleep: block.status.activity() == Activity::Sleeping && block.status.sleep.peek() != 0,
-                concurrent: block.status.is_concurrent(),
+                concurrent: block.status.concurrent.get() != 0,
                 unreceived: Unreceived {
                     bytes: pool.usage().bytes,
                     room_bytes: pool.room_bytes(),

@@ -8,6 +8,7 @@ use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::text::{TEXT_BYTES, Text};
 
 /// Who ended the job, and what they said. All zeros at first.
+#[cfg_attr(any(test, loom), derive(Default))]
 #[repr(C, align(64))]
 pub struct AbortRecord<const WORDS: usize = { TEXT_BYTES / 8 }> {
     /// 0 while nobody has, 1 + the local rank of the rank, or what `crate::memory::abort` has for the NIC
@@ -20,17 +21,6 @@ pub struct AbortRecord<const WORDS: usize = { TEXT_BYTES / 8 }> {
 }
 
 impl<const WORDS: usize> AbortRecord<WORDS> {
-    /// One in which nobody has said anything; in NIC memory, zeroed pages are that.
-    #[cfg(any(test, loom))]
-    pub fn new() -> Self {
-        Self {
-            said_by: AtomicU32::new(0),
-            claimed: AtomicU32::new(0),
-            code: AtomicU32::new(0),
-            message: Text::new(),
-        }
-    }
-
     /// Whether the job is to end. What was said is not yet to be read because of it.
     #[inline]
     pub fn is_said(&self) -> bool {
@@ -65,20 +55,13 @@ impl<const WORDS: usize> AbortRecord<WORDS> {
     }
 }
 
-#[cfg(any(test, loom))]
-impl<const WORDS: usize> Default for AbortRecord<WORDS> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     #[test]
     fn the_first_is_heard_whole_and_the_others_are_told_that_they_were_not() {
-        let record = AbortRecord::<4>::new();
+        let record = AbortRecord::<4>::default();
         assert_eq!(record.said_by(), 0);
         assert!(record.say(3, -7, "no mesh"));
         assert!(!record.say(4, 1, "no file"));
@@ -87,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_message_too_long_is_cut() {
-        let record = AbortRecord::<2>::new();
+        let record = AbortRecord::<2>::default();
         assert!(record.say(2, 0, "seventeen letters"));
         assert_eq!(record.read().1, "seventeen letter");
     }

@@ -6,7 +6,7 @@
 
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::text::Text;
-use crate::memory::{Context, Corrupt};
+use crate::memory::{Context, Corrupt, checked};
 
 /// Broken communicators at the same time that members have not freed; an intercommunicator may be three,
 /// with what its groups have by themselves. With so many no communicator is made any more
@@ -67,9 +67,7 @@ impl Breaches {
     /// # Errors
     /// [`Corrupt`] when there is none of this number.
     pub fn report(&self, breach: u32) -> Result<String, Corrupt> {
-        let limit = BREACHES as u64;
-        let wrong = Corrupt { what: "breach", value: u64::from(breach), limit };
-        Ok(self.breaches.get(breach as usize).ok_or(wrong)?.text.read())
+        Ok(self.breaches[checked("breach", breach, BREACHES)?].text.read())
     }
 
     /// How many there have been: changes with each.

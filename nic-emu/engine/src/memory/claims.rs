@@ -28,13 +28,6 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Without claims; in NIC memory, zeroed pages are that.
-    #[cfg(any(test, loom))]
-    pub fn new() -> Self {
-        let none = || std::array::from_fn(|_| AtomicU64::new(0));
-        Self { claimed: none(), passed: none() }
-    }
-
     /// The label of the last message of this sender that was claimed; 0 for none.
     #[inline]
     pub fn claimed(&self, sender: LocalRank) -> u64 {
@@ -76,9 +69,11 @@ impl Claims {
     }
 }
 
-#[cfg(any(test, loom))]
+/// Without claims; in NIC memory, zeroed pages are that.
+#[cfg(loom)]
 impl Default for Claims {
     fn default() -> Self {
-        Self::new()
+        let none = || std::array::from_fn(|_| AtomicU64::new(0));
+        Self { claimed: none(), passed: none() }
     }
 }

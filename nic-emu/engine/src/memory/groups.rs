@@ -6,7 +6,7 @@
 //! already.
 
 use crate::memory::sync::Ordering;
-use crate::memory::{Context, Corrupt, NicMemory};
+use crate::memory::{Context, Corrupt, NicMemory, checked};
 use bcs_core::{NodeSet, Rank};
 
 /// Says that a communicator's collectives have this context, and who its members are, as ranks of the job.
@@ -23,12 +23,8 @@ pub fn register(
     let Some((key, bits)) = words.split_first() else { return Ok(()) };
     let mut nodes = vec![0u64; bits.len()];
     for rank in members {
-        let (node, _) = memory.place(rank)?;
-        let limit = bits.len() as u64 * 64;
-        let Some(word) = nodes.get_mut(node as usize / 64) else {
-            return Err(Corrupt { what: "node of a rank", value: node as u64, limit });
-        };
-        *word |= 1 << (node % 64);
+        let node = checked("node of a rank", memory.place(rank)?.0, bits.len() * 64)?;
+        nodes[node / 64] |= 1 << (node % 64);
     }
     for (bit, word) in bits.iter().zip(nodes) {
         bit.store(word, Ordering::Relaxed);

@@ -23,7 +23,7 @@ use crate::memory::unexpected::{
     CHUNK_BYTES, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolChunk, PoolState, RoomNews,
 };
 use crate::memory::wait_word::WaitWord;
-use crate::memory::{Corrupt, Word, Word64};
+use crate::memory::{Word, Word64};
 use std::mem::offset_of;
 
 /// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
@@ -477,16 +477,6 @@ impl Layout {
     /// Bytes of a rank's pool of unexpected messages at most.
     pub fn unexpected_bytes(&self) -> u64 {
         self.unexpected_chunks as u64 * CHUNK_BYTES as u64
-    }
-}
-
-/// Checks an index that another process wrote.
-#[inline]
-pub(super) fn checked(what: &'static str, value: u32, limit: usize) -> Result<usize, Corrupt> {
-    if (value as usize) < limit {
-        Ok(value as usize)
-    } else {
-        Err(Corrupt { what, value: value as u64, limit: limit as u64 })
     }
 }
 

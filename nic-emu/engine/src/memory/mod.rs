@@ -95,7 +95,7 @@ mod with_token {
     pub use super::numbers::{CommRank, RequestId, SlabId};
     pub use bcs_core::{LocalRank, Rank};
     pub use contexts::{Context, FIRST_MATCHED_CONTEXT};
-    pub use corrupt::Corrupt;
+    pub use corrupt::{Corrupt, checked, within};
     pub use layout::{
         BROUGHT_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS,
     };

@@ -1,6 +1,6 @@
 //! Checked access to the regions of NIC memory, wherever its host has mapped it.
 
-use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
+use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock};
 use crate::memory::breaches::Breaches;
 use crate::memory::contexts::{self, Context};
 use crate::memory::doorbell::HeadsWord;
@@ -16,7 +16,9 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
 use crate::memory::unexpected::{CHUNK_BYTES, PoolChunk};
-use crate::memory::{Corrupt, ENTRIES, INSTANCES, LocalRank, REQUESTS, Rank, RequestId, SlabId, TRANSFERS};
+use crate::memory::{
+    Corrupt, ENTRIES, INSTANCES, LocalRank, REQUESTS, Rank, RequestId, SlabId, TRANSFERS, checked, within,
+};
 use std::ptr::NonNull;
 
 /// Where NIC memory is, and what keeps it there: its host's business.
@@ -248,7 +250,7 @@ impl NicMemory {
     /// The first byte of the slabs of a local rank that a payload of so many bytes lies in.
     #[inline]
     pub fn run(&self, local_rank: LocalRank, first: SlabId, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
-        checked("end of a payload in its slabs", bytes.min(u32::MAX as u64) as u32, RUN_BYTES + 1)?;
+        checked("end of a payload in its slabs", bytes, RUN_BYTES + 1)?;
         let slabs = bytes.div_ceil(SLAB_BYTES as u64).max(1) as usize;
         let first = checked("first slab of a payload", first.0, SLABS + 1 - slabs)?;
         // SAFETY: the slabs lie one behind the other, and those of the run were checked to be among them.
@@ -364,9 +366,7 @@ impl NicMemory {
     pub fn brought(&self, instance: u32, offset: u64, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
         let i = checked("collective instance", instance, INSTANCES)?;
         let (stride, first) = (self.layout.brought_stride, self.layout.brought);
-        if offset.checked_add(bytes).is_none_or(|end| end > stride as u64) {
-            return Err(Corrupt { what: "end of what was brought", value: offset, limit: stride as u64 });
-        }
+        within("end of what was brought", offset, bytes, stride as u64)?;
         // SAFETY: the region holds `stride` bytes of each instance; index and range were checked.
         Ok(unsafe { self.base.add(first + i * stride + offset as usize) })
     }
@@ -433,14 +433,10 @@ impl NicMemory {
     ) -> Result<NonNull<u8>, Corrupt> {
         let rank = self.checked(local_rank)?;
         let size = self.layout.unexpected_chunks as usize * CHUNK_BYTES;
-        match offset.checked_add(bytes) {
-            Some(end) if end <= size as u64 => {
-                let at = self.layout.unexpected_bytes_at + rank * size + offset as usize;
-                // SAFETY: the region holds `size` bytes for each local rank, and rank and range were checked.
-                Ok(unsafe { self.base.add(at) })
-            }
-            _ => Err(Corrupt { what: "end of a message in a pool", value: offset, limit: size as u64 }),
-        }
+        within("end of a message in a pool", offset, bytes, size as u64)?;
+        let at = self.layout.unexpected_bytes_at + rank * size + offset as usize;
+        // SAFETY: the region holds `size` bytes for each local rank, and rank and range were checked.
+        Ok(unsafe { self.base.add(at) })
     }
 
     /// Gives the pages of a range of a local rank's pool of unexpected messages back to the system, in which

@@ -49,7 +49,7 @@ impl FreeList {
     pub fn give_back(&self, entry: u32, links: LinkWord<'_>) {
         links.set(self.first.get(), NONE);
         self.first.set(entry + 1);
-        self.used.set(self.used.get().wrapping_sub(1));
+        self.used.add(-1);
     }
 
     /// Entries in use.

@@ -13,21 +13,10 @@ pub fn to_write<T>(at: &T) {
     let _ = at;
 }
 
-/// Asks for the line of `at`, to be read soon. A hint, as above.
+/// Asks for the line that holds the first byte of `at`, which may be any address, to be read soon. A hint, as
+/// above.
 #[inline(always)]
-pub fn to_read<T>(at: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(std::ptr::from_ref(at).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
-/// The same for the line that holds the byte at this address, which may be any.
-#[inline(always)]
-pub fn bytes_to_read(at: *const u8) {
+pub fn to_read<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: as above.
     unsafe {

@@ -109,12 +109,6 @@ impl RequestSlot {
         self.state.store(SlotState::Pending as u64, Ordering::Relaxed);
     }
 
-    /// Fetches the slot's line, to be written soon.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        crate::memory::prefetch::to_write(self);
-    }
-
     /// True while nothing has happened: what a rank that polls sees nearly always.
     #[inline]
     pub fn is_pending(&self) -> bool {
@@ -197,16 +191,23 @@ impl RequestSlot {
         self.length.store(length, Ordering::Relaxed);
     }
 
-    /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's
-    /// words: the shortest way that a message can take.
+    /// Completes the slot of a receive with a message that came in its descriptor: the shortest way that a
+    /// message can take.
     #[inline]
     pub fn complete_inline(&self, send: MessageWords<'_>) {
+        let kind = self.write_inline(send);
+        self.publish(SlotState::Done, kind);
+    }
+
+    /// Writes what a message says that came in its descriptor, and its bytes, from the descriptor's words.
+    #[inline]
+    pub(crate) fn write_inline(&self, send: MessageWords<'_>) -> DeliveryKind {
         self.envelope.store(send.status_word(), Ordering::Relaxed);
         self.length.store(send.length().word(), Ordering::Relaxed);
         for (to, &word) in self.payload.iter().zip(send.payload()) {
             to.store(word, Ordering::Relaxed);
         }
-        self.state.store(SlotState::Done as u64 | IN_SLOT, Ordering::Release);
+        DeliveryKind(IN_SLOT)
     }
 
     /// Writes where the bytes are; answers what [`Self::publish`] says of it.

@@ -20,16 +20,12 @@ pub const LABEL: usize = 7;
 /// What a cell holds.
 pub type Words = [u64; CELL_WORDS];
 
-/// One entry: a descriptor as eight words.
+/// One entry: a descriptor as eight words, which are zeros at first.
+#[derive(Default)]
 #[repr(C, align(64))]
 pub struct Cell([AtomicU64; CELL_WORDS]);
 
 impl Cell {
-    /// A cell of zeros, as NIC memory starts.
-    pub fn new() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
-
     /// Fills the cell. It is not visible as an entry before its doorbell is rung.
     #[inline]
     pub fn write(&self, words: &[u64; CELL_WORDS]) {
@@ -75,12 +71,6 @@ impl Cell {
     #[inline]
     pub fn read(&self) -> [u64; CELL_WORDS] {
         std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed))
-    }
-}
-
-impl Default for Cell {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -117,17 +117,19 @@ pub struct RankStatus {
     requests: Word,
     peer_in_job: Word<Rank>,
     sends: Word,
-    /// Blocking calls so far: tells one wait from the next.
-    waits: Word,
+    /// Blocking calls so far: tells one wait from the next. It changes, too, when something has come of what
+    /// the rank waits for, so that the wait goes on as another one, and is in no deadlock.
+    pub waits: Word,
     job_rank: Word<Rank>,
-    /// 1 when several of the rank's threads call MPI at the same time.
-    concurrent: Word,
+    /// 1 when several of the rank's threads call MPI at the same time: then one may compute while another
+    /// waits.
+    pub concurrent: Word,
 
     /// The wait word: not 0 while the rank sleeps.
     pub sleep: WaitWord,
     /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after
     /// the last change. Not in the first line, which the peers of a transfer read.
-    polls: Word,
+    pub polls: Word,
     /// A [`Room`], of what the rank waits for.
     room: Word,
     _pad1: [u32; 13],
@@ -171,17 +173,6 @@ impl RankStatus {
         self.job_rank.set(job_rank);
     }
 
-    /// Whether several of the rank's threads call MPI at the same time: then one may compute while another
-    /// waits.
-    pub(crate) fn is_concurrent(&self) -> bool {
-        self.concurrent.get() != 0
-    }
-
-    /// Says that several of the rank's threads call MPI at the same time.
-    pub fn set_concurrent(&self) {
-        self.concurrent.set(1);
-    }
-
     /// What the rank does.
     #[inline]
     pub fn activity(&self) -> Activity {
@@ -223,14 +214,7 @@ impl RankStatus {
         self.peer_in_job.set(what.peer_in_job);
         self.sends.set(what.sends as u32);
         self.room.set(what.room as u32);
-        self.waits.set(self.waits.get().wrapping_add(1));
-    }
-
-    /// Says that the wait goes on as another one, as something of what the rank waits for has come: it is in
-    /// no deadlock.
-    #[inline]
-    pub fn begin_next_wait(&self) {
-        self.waits.set(self.waits.get().wrapping_add(1));
+        self.waits.add(1);
     }
 
     /// What the rank waits for; meaningful while it is blocked.
@@ -260,21 +244,5 @@ impl RankStatus {
     #[inline]
     pub fn started(&self, count: u32) -> u32 {
         self.started[count as usize % STARTED].get()
-    }
-
-    /// Blocking calls so far.
-    pub fn waits(&self) -> u32 {
-        self.waits.get()
-    }
-
-    /// Times the blocked rank has looked.
-    pub fn polls(&self) -> u32 {
-        self.polls.get()
-    }
-
-    /// Counts one more look.
-    #[inline]
-    pub fn count_poll(&self) {
-        self.polls.set(self.polls.get().wrapping_add(1));
     }
 }

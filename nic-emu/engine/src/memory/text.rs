@@ -15,17 +15,16 @@ pub(crate) struct Text<const WORDS: usize = { TEXT_BYTES / 8 }> {
     words: [AtomicU64; WORDS],
 }
 
-impl<const WORDS: usize> Text<WORDS> {
-    /// An empty one; in NIC memory, zeroed pages are that.
-    #[cfg(any(test, loom))]
-    pub(crate) fn new() -> Self {
-        Self {
-            length: AtomicU32::new(0),
-            _pad: AtomicU32::new(0),
-            words: std::array::from_fn(|_| AtomicU64::new(0)),
-        }
+/// An empty one; in NIC memory, zeroed pages are that.
+#[cfg(any(test, loom))]
+impl<const WORDS: usize> Default for Text<WORDS> {
+    fn default() -> Self {
+        let words = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { length: AtomicU32::new(0), _pad: AtomicU32::new(0), words }
     }
+}
 
+impl<const WORDS: usize> Text<WORDS> {
     /// Writes it; of one too long its beginning.
     pub(crate) fn write(&self, text: &str) {
         let bytes = &text.as_bytes()[..text.len().min(WORDS * 8)];

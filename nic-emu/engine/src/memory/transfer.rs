@@ -21,7 +21,7 @@
 
 use crate::memory::linked::LinkWord;
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::memory::{Corrupt, LocalRank, RequestId, Word, Word64};
+use crate::memory::{Corrupt, LocalRank, RequestId, Word, Word64, within};
 
 /// Slots of a transfer: as many chunks of it are in its sender's window at once.
 pub(crate) const WINDOW_SLOTS: usize = 16;
@@ -228,6 +228,15 @@ impl Transfer {
         self.moved.store(bytes, Ordering::Relaxed);
     }
 
+    /// Its two ends: who they are, and their request slots.
+    #[inline]
+    pub fn ends(&self) -> [(LocalRank, RequestId); 2] {
+        [
+            (self.source.get(), self.source_request.get()),
+            (self.destination.get(), self.destination_request.get()),
+        ]
+    }
+
     /// Whether one end is on another node.
     #[inline]
     pub fn is_elsewhere(&self) -> bool {
@@ -243,15 +252,17 @@ impl Transfer {
     /// Pins a side for its worker; none when another thread of the process is at it.
     #[inline]
     pub(crate) fn pin(&self, worker: Worker) -> Option<Pinned<'_>> {
-        let pinned = Pinned { transfer: self, worker };
         // SeqCst: a NIC thread that pins and then finds the transfer moving is seen by who reaps it after
         // that.
-        match pinned.pin().compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed) {
-            Ok(_) => Some(pinned),
-            Err(_) => {
-                std::mem::forget(pinned);
-                None
-            }
+        let is_free = self.pin_of(worker).compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        is_free.then(|| Pinned { transfer: self, worker })
+    }
+
+    #[inline]
+    fn pin_of(&self, worker: Worker) -> &AtomicU32 {
+        match worker {
+            Worker::Outside => &self.helped,
+            _ => &self.side(worker).pin,
         }
     }
 }
@@ -265,22 +276,15 @@ pub(crate) struct Pinned<'a> {
 impl Drop for Pinned<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.pin().store(0, Ordering::Release);
+        self.transfer.pin_of(self.worker).store(0, Ordering::Release);
     }
 }
 
 impl Pinned<'_> {
-    fn pin(&self) -> &AtomicU32 {
-        match self.worker {
-            Worker::Outside => &self.transfer.helped,
-            _ => &self.side().pin,
-        }
-    }
-
     /// This side's own words.
     #[inline]
     pub(crate) fn side(&self) -> &TransferSide {
-        &self.transfer.sides[self.worker as usize]
+        self.transfer.side(self.worker)
     }
 
     /// Claims at most `bytes` bytes that nobody else moves. None: all that was granted is claimed.
@@ -344,10 +348,7 @@ impl Pinned<'_> {
     #[inline]
     fn check(&self, range: Range) -> Result<Range, Corrupt> {
         let limit = self.transfer.bytes.get().min(MESSAGE_BYTES - 1);
-        match range.offset.checked_add(range.bytes) {
-            Some(end) if end <= limit => Ok(range),
-            _ => Err(Corrupt { what: "end of a claimed range", value: range.offset, limit }),
-        }
+        within("end of a claimed range", range.offset, range.bytes, limit).map(|()| range)
     }
 
     #[inline]

@@ -7,17 +7,12 @@
 
 use crate::memory::sync::{AtomicU32, Ordering, fence};
 
-/// A wait word in NIC memory: 0 while its owner is awake, else where it sleeps.
+/// A wait word in NIC memory: 0 while its owner is awake, as it is at first, else where it sleeps.
+#[derive(Default)]
 #[repr(transparent)]
 pub struct WaitWord(AtomicU32);
 
 impl WaitWord {
-    /// Its owner is awake; in NIC memory, zeroed pages are that.
-    #[cfg(any(test, loom))]
-    pub fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
     /// The owner says that it sleeps from now on, and where (not 0). It has to look once more before it does.
     #[inline]
     pub fn announce(&self, place: u32) {
@@ -52,12 +47,5 @@ impl WaitWord {
     #[inline]
     pub fn futex(&self) -> &AtomicU32 {
         &self.0
-    }
-}
-
-#[cfg(any(test, loom))]
-impl Default for WaitWord {
-    fn default() -> Self {
-        Self::new()
     }
 }

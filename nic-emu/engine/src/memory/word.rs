@@ -4,7 +4,7 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use std::marker::PhantomData;
 
 macro_rules! words {
-    ($($(#[$doc:meta])* $word:ident($atomic:ident, $bare:ident))*) => { $(
+    ($($(#[$doc:meta])* $word:ident($atomic:ident, $bare:ident, $signed:ident))*) => { $(
         $(#[$doc])*
         #[repr(transparent)]
         #[derive(Default)]
@@ -22,13 +22,20 @@ macro_rules! words {
             pub fn set(&self, value: T) {
                 self.0.store(value.into(), Ordering::Relaxed);
             }
+
+            /// Adds to it; after the largest number comes 0.
+            #[inline]
+            pub fn add(&self, more: $signed) {
+                let value: $bare = self.get().into();
+                self.set(value.wrapping_add_signed(more).into());
+            }
         }
     )* };
 }
 
 words! {
     /// A number that only the processor writes; others may look.
-    Word(AtomicU32, u32)
+    Word(AtomicU32, u32, i32)
     /// The same in 64 bits.
-    Word64(AtomicU64, u64)
+    Word64(AtomicU64, u64, i64)
 }

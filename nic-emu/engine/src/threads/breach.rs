@@ -68,8 +68,7 @@ pub fn break_context(completer: &mut Completer<'_>, context: Context, report: &s
     }
     if spans_nodes {
         // So that whoever drives global slices is woken, and looks.
-        let arrived = &memory.header().remote.arrived;
-        arrived.set(arrived.get().wrapping_add(1));
+        memory.header().remote.arrived.add(1);
     }
     Ok(())
 }
@@ -94,8 +93,7 @@ fn forget_reached(memory: &NicMemory, context: Context) -> Result<(), Corrupt> {
 fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: u32) -> Result<(), Corrupt> {
     let memory = completer.memory;
     if instance.arrived.get() != instance.expected.get() {
-        let gathering = &memory.control().gathering;
-        gathering.set(gathering.get().wrapping_sub(1));
+        memory.control().gathering.add(-1);
     }
     let is_leave = contexts::is_leave(instance.call.get());
     let is_fatal = instance.operation.get() != ANY_SIGNATURE;

@@ -82,8 +82,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             passed += 1;
         }
         if passed > 0 {
-            let matched = &memory.header().slice.matched;
-            matched.set(matched.get().wrapping_add(passed.into()));
+            memory.header().slice.matched.add(passed.into());
             let taken = rank.taken.advanced_by(RingKind::Send, passed);
             memory.taken()[rank.local_rank.index()].publish(taken);
         }
@@ -176,7 +175,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         send: SendWords<'_>,
     ) -> Result<bool, Corrupt> {
         let Some(local_rank) = self.memory.local_rank(send.destination())? else {
-            return self.send_out(origin, send);
+            return self.push_outbound(sender, send.0);
         };
         let block = self.memory.rank(local_rank)?;
         if block.claims.is_passed_over(sender, send.0[LABEL]) {
@@ -299,8 +298,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
                 return self.push_outbound(sender, &PointToPoint::Cancel { request, destination }.encode());
             };
             outbound.remove(self.memory, entry)?;
-            let count = &self.memory.header().remote.outbound;
-            count.set(count.get().wrapping_sub(1));
+            self.memory.header().remote.outbound.add(-1);
             Some(SendWords(&found).message().decode()?)
         };
         if let Some(send) = send {
@@ -312,20 +310,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         Ok(true)
     }
 
-    /// A message for a rank of another node: it waits for a global slice, in the order of posting.
+    /// What is for another node: it waits for a global slice, in the order of posting.
     #[cold]
-    fn send_out(&mut self, origin: Rank, send: SendWords<'_>) -> Result<bool, Corrupt> {
-        let Some(sender) = self.memory.local_rank(origin)? else {
-            let what = "destination of a message from another node";
-            return Err(Corrupt { what, value: send.destination().0.into(), limit: 0 });
-        };
-        self.push_outbound(sender, send.0)
-    }
-
     fn push_outbound(&mut self, sender: LocalRank, words: &Words) -> Result<bool, Corrupt> {
         let has_room = self.memory.rank(sender)?.outbound.push(self.memory, words)?;
-        let outbound = &self.memory.header().remote.outbound;
-        outbound.set(outbound.get() + u32::from(has_room));
+        self.memory.header().remote.outbound.add(has_room.into());
         Ok(has_room)
     }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::prefetch;
 use crate::memory::ring::Cell;
-use crate::memory::{Corrupt, LocalRank, NicMemory, RankBlock};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RankBlock, checked};
 use crate::policy::RANKS_A_SLICE;
 
 /// Ranks of a node whose next cells a rank that waits fetches ahead, at most.
@@ -35,16 +35,13 @@ impl Eligible {
 
     /// The eligible entries of one of the rank's rings. More than a ring has cells is corruption.
     #[inline]
-    pub(crate) fn cells<'m>(
+    pub fn cells<'m>(
         &self,
         block: &'m RankBlock,
         kind: RingKind,
-    ) -> Result<impl Iterator<Item = &'m Cell> + use<'m>, Corrupt> {
+    ) -> Result<impl DoubleEndedIterator<Item = &'m Cell> + use<'m>, Corrupt> {
         let (ring, count, first) = (block.ring(kind), self.count(kind), self.taken.get(kind));
-        if count > ring.capacity() {
-            let limit = ring.capacity() as u64 + 1;
-            return Err(Corrupt { what: "entries of a ring", value: count as u64, limit });
-        }
+        checked("entries of a ring", count, ring.capacity() as usize + 1)?;
         Ok((0..count).map(move |i| ring.cell(first.wrapping_add(i))))
     }
 }

@@ -17,9 +17,10 @@ use crate::memory::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Payload, is_of_same_collective,
 };
 use crate::memory::doorbell::RingKind;
+use crate::memory::prefetch;
 use crate::memory::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::memory::ring::{Cell, Words};
-use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId, checked};
 use crate::threads::buffer_sender::{Eligible, Exchange};
 use crate::threads::completer::Completer;
 use crate::threads::reduce_helper::Reduction;
@@ -166,7 +167,7 @@ impl AtOnce {
                 return Ok(None);
             }
             if descriptor.request != RequestId::NONE {
-                memory.request(rank.local_rank, descriptor.request)?.prefetch();
+                prefetch::to_write(memory.request(rank.local_rank, descriptor.request)?);
             }
             *member = PresentMember {
                 local_rank: rank.local_rank,
@@ -194,10 +195,8 @@ impl AtOnce {
             match collective.kind {
                 CollectiveKind::Barrier => {}
                 CollectiveKind::Broadcast => {
-                    let limit = members.len() as u64;
-                    let none = Corrupt { what: "root of a broadcast", value: limit, limit };
-                    let root = members.get(collective.root).ok_or(none)?;
-                    result[..INLINE_BYTES].copy_from_slice(&root.payload);
+                    let root = checked("root of a broadcast", collective.root as u64, members.len())?;
+                    result[..INLINE_BYTES].copy_from_slice(&members[root].payload);
                 }
                 CollectiveKind::Board => {
                     let bytes = collective.bytes as usize;

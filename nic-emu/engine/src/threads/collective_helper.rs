@@ -10,7 +10,7 @@ use crate::memory::descriptor::CollectiveKind;
 use crate::memory::instance::{Instance, InstanceState, Member};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::{Delivery, SlotState};
-use crate::memory::{Corrupt, RequestId};
+use crate::memory::{Corrupt, RequestId, checked};
 use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 
@@ -133,6 +133,6 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
 /// The member of an instance that is the root.
 #[inline]
 pub(crate) fn root_of<'m>(members: &'m [Member], instance: &Instance) -> Result<&'m Member, Corrupt> {
-    let (root, limit) = ((instance.root_member.get() as u64).wrapping_sub(1), members.len() as u64);
-    members.get(root as usize).ok_or(Corrupt { what: "root of a collective", value: root, limit })
+    let root = (instance.root_member.get() as u64).wrapping_sub(1);
+    Ok(&members[checked("root of a collective", root, members.len())?])
 }

@@ -16,7 +16,7 @@ use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::linked::NONE;
 use crate::memory::root;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory};
+use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory, checked};
 
 /// What an arrival did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +59,7 @@ pub fn arrive(
     let called = begun
         .joined(Called::by(descriptor))
         .filter(|_| instance.expected.get() == descriptor.local_size as u32);
-    let (value, limit) = (descriptor.position as u64, members.len() as u64);
-    let member =
-        members.get(value as usize).ok_or(Corrupt { what: "member of a collective", value, limit })?;
+    let member = &members[checked("member of a collective", descriptor.position, members.len())?];
     let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
         return Ok(Arrival::Mismatch(index));
     };
@@ -100,15 +98,13 @@ pub fn arrive(
     }
     instance.arrived.set(arrived);
     if has_all {
-        let gathering = &memory.control().gathering;
-        gathering.set(gathering.get().wrapping_sub(1));
+        memory.control().gathering.add(-1);
     }
     if instance.spans_nodes() && has_all {
         let header = memory.header();
         instance.next_stacked.store(header.pools.reached_instances.get(), Ordering::Relaxed);
         header.pools.reached_instances.set(index + 1);
-        let seen = &header.remote.arrived;
-        seen.set(seen.get().wrapping_add(1));
+        header.remote.arrived.add(1);
     }
     Ok(Arrival::At(index))
 }
@@ -138,7 +134,7 @@ fn find_or_make(
         return Ok(None);
     }
     let Some(index) = header.pools.instances.take(INSTANCES, &chain.links)? else { return Ok(None) };
-    begun.set(begun.get().wrapping_add(1));
+    begun.add(1);
     let instance = memory.instance(index)?;
     instance.state.set(InstanceState::Gathering as u32);
     instance.context.set(descriptor.context);
@@ -162,8 +158,7 @@ fn find_or_make(
         member.arrived.set(0);
     }
     chain.prepend(index)?;
-    let gathering = &memory.control().gathering;
-    gathering.set(gathering.get().wrapping_add(1));
+    memory.control().gathering.add(1);
     Ok(Some(index))
 }
 
@@ -177,7 +172,7 @@ fn note_left(memory: &NicMemory, context: Context) -> Result<(), Corrupt> {
         let instance = memory.instance(index)?;
         let is_under_way = instance.state.get() == InstanceState::Gathering as u32;
         if is_under_way && instance.context.get() == context {
-            instance.left.set(instance.left.get().wrapping_add(1));
+            instance.left.add(1);
         }
     }
     Ok(())
@@ -217,8 +212,7 @@ pub fn hand_back(memory: &NicMemory, index: u32, instance: &Instance) -> Result<
 /// Takes an instance off the list, whose slabs are their owners' again: nobody reads it any more.
 pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), Corrupt> {
     memory.instance_chain(instance.context.get(), instance.sequence.get()).remove(index)?;
-    let begun = &memory.rank(instance.begun_by.get())?.begun;
-    begun.set(begun.get().wrapping_sub(1));
+    memory.rank(instance.begun_by.get())?.begun.add(-1);
     instance.state.set(InstanceState::Free as u32);
     memory.header().pools.instances.give_back(index, instance.links());
     Ok(())

@@ -8,7 +8,7 @@ use crate::memory::descriptor::MessageWords;
 use smallvec::SmallVec;
 
 use crate::memory::queue::{self, LINKS};
-use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SlotState};
 use crate::memory::{CommRank, Corrupt, ENTRIES, LocalRank, NicMemory, RequestId};
 use crate::policy::Pacing;
 
@@ -79,13 +79,8 @@ impl<'m> Completer<'m> {
     #[inline]
     pub(crate) fn complete_inline(&mut self, to: RankRequest, send: MessageWords<'_>) -> Result<(), Corrupt> {
         if self.pacing.holds_completions() {
-            let mut bytes = [0; SLOT_PAYLOAD_BYTES];
-            for (chunk, word) in bytes.chunks_exact_mut(8).zip(send.payload()) {
-                chunk.copy_from_slice(&word.to_ne_bytes());
-            }
-            let (envelope, length) = (send.envelope(), send.length().word());
-            let status = (envelope.source(), envelope.tag(), length);
-            return self.complete(to, status, &Delivery::InSlot(bytes));
+            let kind = self.slot(to)?.write_inline(send);
+            return self.publish(to, SlotState::Done, kind);
         }
         self.slot(to)?.complete_inline(send);
         self.touched.add(to.0);

@@ -10,10 +10,10 @@ use crate::memory::descriptor::{MessageWords, ReceiveDescriptor};
 use crate::memory::linked::{LinkWord, List, NONE};
 use crate::memory::request::{Delivery, SlotState};
 use crate::memory::sync::Ordering;
-use crate::memory::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
+use crate::memory::transfer::{FINISHED, MOVING, Pair, REPORTED};
 use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId, TRANSFERS, WINDOWS};
 use crate::policy::Pacing;
-use crate::threads::completer::{Completer, RankRequest};
+use crate::threads::completer::Completer;
 
 /// Active transfers that an elastic slice looks at to reap finished ones.
 const REAPED_A_SLICE: u32 = 16;
@@ -89,16 +89,16 @@ impl<'m> DmaHelper<'m> {
         transfer.prepare(pair, Some(window), granted);
         transfer.skip(done);
         list.append(index)?;
-        header.slice.transfers.set(header.slice.transfers.get() + 1);
+        header.slice.transfers.add(1);
         // Both ends before either may begin: an end can move all bytes by itself, and complete both requests,
         // at any moment.
-        for (rank, request) in ends(transfer) {
+        for (rank, request) in transfer.ends() {
             if request != RequestId::NONE {
                 completer.refer((rank, request), index, SlotState::Moving)?;
             }
         }
         transfer.begin();
-        for (rank, _) in ends(transfer) {
+        for (rank, _) in transfer.ends() {
             if rank != LocalRank::ELSEWHERE {
                 self.memory.rank(rank)?.status.tell_started(index);
             }
@@ -155,7 +155,7 @@ impl<'m> DmaHelper<'m> {
             if state == FINISHED
                 && let Some(completer) = report.as_deref_mut()
             {
-                for (rank, request) in ends(transfer) {
+                for (rank, request) in transfer.ends() {
                     if request != RequestId::NONE {
                         completer.complete_moved((rank, request), index)?;
                     }
@@ -166,7 +166,7 @@ impl<'m> DmaHelper<'m> {
             let left =
                 transfer.left.load(Ordering::Acquire) == 2 && transfer.helped.load(Ordering::Acquire) == 0;
             if state == REPORTED && left {
-                header.slice.transfers.set(header.slice.transfers.get().wrapping_sub(1));
+                header.slice.transfers.add(-1);
                 header.pools.transfers.give_back(index, transfer.links());
                 continue;
             }
@@ -196,14 +196,6 @@ pub(crate) fn landing_window_of(receiver: LocalRank) -> u32 {
     WINDOWS as u32 + receiver.0 % WINDOWS as u32
 }
 
-/// The two ends of a transfer.
-fn ends(transfer: &Transfer) -> [RankRequest; 2] {
-    [
-        (transfer.source.get(), transfer.source_request.get()),
-        (transfer.destination.get(), transfer.destination_request.get()),
-    ]
-}
-
 /// Finishes a transfer whose bytes are all in place; any process may, once. With elastic slices both requests
 /// are complete at once, and the ranks to wake are answered; with fixed slices the DH reports them in the
 /// next slice.
@@ -215,7 +207,7 @@ pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[LocalRank; 2]>, 
     {
         return Ok(None);
     }
-    let ends = ends(transfer);
+    let ends = transfer.ends();
     for (rank, request) in ends {
         if request != RequestId::NONE {
             let slot = memory.request(rank, request)?;

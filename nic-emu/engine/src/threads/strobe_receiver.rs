@@ -142,8 +142,7 @@ impl<'m> StrobeReceiver<'m> {
         }
         self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;
         if self.counts == SliceCounts::default() {
-            let in_vain = &self.memory.header().slice.in_vain;
-            in_vain.set(in_vain.get().wrapping_add(1));
+            self.memory.header().slice.in_vain.add(1);
             if self.pacing.starts_on_work() && self.memory.node().1 > 1 {
                 BufferSender::stall(self.memory, &self.exchange);
             }

@@ -119,7 +119,7 @@ impl StrobeSender {
             memory.control().slice.set(index);
             if slice.counts.matched != 0 {
                 // A line that goes from core to core only when there is something to count.
-                header.slice.matched.set(header.slice.matched.get().wrapping_add(slice.counts.matched));
+                header.slice.matched.add(slice.counts.matched as i64);
             }
         }
         Ok(slice)

@@ -21,9 +21,8 @@
 mod number;
 mod share;
 
-pub(crate) use number::SELF_CONTEXTS;
-pub(crate) use number::is_leave;
 pub use number::{
     Context, ContextCounters, ERRORS_ARE_FATAL, FIRST_MATCHED_CONTEXT, SLOTS, WORLD_CONTEXT, self_context,
 };
+pub(crate) use number::{SELF_CONTEXTS, is_leave};
 pub use share::{Reach, comes_back, give_back, has_slot, take};

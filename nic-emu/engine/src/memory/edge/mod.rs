@@ -19,6 +19,5 @@
 mod cells;
 mod ends;
 
-pub use cells::Edge;
-pub use cells::{EDGE_INLINE_BYTES, EDGES};
+pub use cells::{EDGE_INLINE_BYTES, EDGES, Edge};
 pub use ends::{Arrived, EdgeAllocator, EdgeReader, EdgeWriter, Place};

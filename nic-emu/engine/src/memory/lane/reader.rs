@@ -3,7 +3,7 @@
 use super::slot::{By, HEADER_BYTES, LANE_DATA_BYTES, LANE_SLOTS, LaneKey, LaneSlot, MARKS, Shape};
 use super::words::{portion, slots, words};
 use crate::memory::sync::{Ordering, fence};
-use crate::memory::{Corrupt, LocalRank, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, within};
 use std::ptr::NonNull;
 
 /// A chunk that a reader has found; [`Chunk::done`] gives it back.
@@ -102,10 +102,8 @@ impl LaneReader {
         let Some(found) = found else { return Ok(None) };
         self.expected = found;
         let slot = &slots[found];
-        let (start, bytes, limit) = (slot.start.get(), slot.bytes.get(), LANE_DATA_BYTES as u64);
-        if start.checked_add(bytes).is_none_or(|end| end > limit) {
-            return Err(Corrupt { what: "end of a chunk of a lane", value: start, limit });
-        }
+        let (start, bytes) = (slot.start.get(), slot.bytes.get());
+        within("end of a chunk of a lane", start, bytes, LANE_DATA_BYTES as u64)?;
         let (start, shape) = (start as usize, Shape::of(slot.shape.get())?);
         let (at, length) = if shape.each {
             let words = portion(memory, local_rank, start, shape, reader)?;
@@ -118,9 +116,7 @@ impl LaneReader {
             By::Message => Portion::Message,
             By::Lane => {
                 let limit = (bytes as usize).saturating_sub(shape.head_bytes()) as u64;
-                if at.checked_add(length).is_none_or(|end| end > limit) {
-                    return Err(Corrupt { what: "end of a portion of a chunk", value: at, limit });
-                }
+                within("end of a portion of a chunk", at, length, limit)?;
                 let at = HEADER_BYTES + start + shape.head_bytes() + at as usize;
                 // SAFETY: the portion lies within the chunk and this within the lane's data, checked.
                 Portion::Lane(unsafe { memory.lane(local_rank)?.add(at) })

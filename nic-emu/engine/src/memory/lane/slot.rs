@@ -1,7 +1,7 @@
 //! A slot of a lane: a chunk as its readers find it, and what it is like.
 
 use crate::memory::sync::{AtomicU32, AtomicU64};
-use crate::memory::{Context, Corrupt, Word64};
+use crate::memory::{Context, Corrupt, Word64, checked};
 
 /// Chunks of a lane that are under way at once.
 pub(crate) const LANE_SLOTS: usize = 32;
@@ -103,10 +103,7 @@ impl Shape {
             2 => By::Message,
             value => return Err(Corrupt { what: "kind of a chunk of a lane", value, limit: 3 }),
         };
-        let (members, limit) = (word >> 32, LANE_MEMBERS as u64 + 1);
-        if members >= limit {
-            return Err(Corrupt { what: "members of a chunk of a lane", value: members, limit });
-        }
+        let members = checked("members of a chunk of a lane", word >> 32, LANE_MEMBERS as usize + 1)?;
         Ok(Self { by, each: word & 0x100 != 0, members: members as u32 })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::slot::{HEADER_BYTES, LANE_DATA_BYTES, LANE_SLOTS, LaneSlot, PORTION_BYTES, Shape};
 use crate::memory::sync::AtomicU64;
-use crate::memory::{Corrupt, LocalRank, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, checked};
 
 /// The slots of a rank's lane.
 pub(super) fn slots(memory: &NicMemory, local_rank: LocalRank) -> Result<&[LaneSlot], Corrupt> {
@@ -37,10 +37,8 @@ pub(super) fn portion(
     shape: Shape,
     member: u32,
 ) -> Result<&[AtomicU64], Corrupt> {
-    if !shape.each || member >= shape.members {
-        let limit = if shape.each { shape.members as u64 } else { 0 };
-        return Err(Corrupt { what: "member with a portion of a chunk", value: member as u64, limit });
-    }
-    let at = start + shape.marks() * size_of::<u64>() + member as usize * PORTION_BYTES;
+    let members = if shape.each { shape.members as usize } else { 0 };
+    let member = checked("member with a portion of a chunk", member, members)?;
+    let at = start + shape.marks() * size_of::<u64>() + member * PORTION_BYTES;
     words(memory, local_rank, at, 2)
 }

@@ -6,7 +6,7 @@ use super::slot::{
 };
 use super::words::{portion, slots, words};
 use crate::memory::sync::{Ordering, fence};
-use crate::memory::{Corrupt, LocalRank, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, checked};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -55,11 +55,7 @@ impl LaneWriter {
         thorough: bool,
     ) -> Result<Option<Space>, Corrupt> {
         let head = shape.head_bytes();
-        if bytes > LANE_CHUNK_BYTES {
-            let limit = LANE_CHUNK_BYTES as u64 + 1;
-            return Err(Corrupt { what: "bytes of a chunk of a lane", value: bytes as u64, limit });
-        }
-        let bytes = head + bytes;
+        let bytes = head + checked("bytes of a chunk of a lane", bytes as u64, LANE_CHUNK_BYTES + 1)?;
         self.forget_read(slots(memory, local_rank)?, false);
         let mut place = self.free_place(bytes);
         if place.is_none() && thorough {

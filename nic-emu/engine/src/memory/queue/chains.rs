@@ -32,7 +32,7 @@ pub(super) fn class_of(receive: EnvelopeWords) -> usize {
 impl Chains {
     /// The chain of an envelope in a class.
     #[inline]
-    fn chain<'m>(
+    pub(super) fn chain<'m>(
         &'m self,
         memory: &'m NicMemory,
         class: usize,
@@ -53,28 +53,6 @@ impl Chains {
         let ends = LinkWord(&self.0[class][(mixed >> (64 - CHAIN_BITS)) as usize]);
         let links = move |entry| Ok(LinkWord(&memory.chain_links(entry)?.0[class]));
         List { ends, links, limit: ENTRIES }
-    }
-
-    /// Appends an entry of this envelope to its chain in a class.
-    pub(super) fn append(
-        &self,
-        memory: &NicMemory,
-        class: usize,
-        entry: u32,
-        envelope: EnvelopeWords,
-    ) -> Result<(), Corrupt> {
-        self.chain(memory, class, envelope).append(entry)
-    }
-
-    /// Takes an entry of this envelope out of its chain in a class.
-    pub(super) fn remove(
-        &self,
-        memory: &NicMemory,
-        class: usize,
-        entry: u32,
-        envelope: EnvelopeWords,
-    ) -> Result<(), Corrupt> {
-        self.chain(memory, class, envelope).remove(entry)
     }
 
     /// The first entry of an envelope's chain in a class whose envelope words satisfy the predicate.

@@ -56,7 +56,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         if !self.list.push_within(self.memory, words, limit)? {
             return Ok(false);
         }
-        self.search.set(self.search.get().wrapping_add(1));
+        self.search.add(1);
         match self.list.last_entry() {
             Some(entry) if self.classes() != 0 => {
                 self.chain(entry, EnvelopeWords::read(|word| words[word]))?
@@ -126,7 +126,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         self.list.for_each(self.memory, |entry, cell| {
             let envelope = EnvelopeWords::of_cell(cell);
             self.for_chains(lacking, envelope, |class| {
-                self.chains.append(self.memory, class, entry, envelope)
+                self.chains.chain(self.memory, class, envelope).append(entry)
             })
         })
     }
@@ -148,7 +148,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
     #[cold]
     fn chain(&self, entry: u32, envelope: EnvelopeWords) -> Result<(), Corrupt> {
         self.for_chains(self.classes(), envelope, |class| {
-            self.chains.append(self.memory, class, entry, envelope)
+            self.chains.chain(self.memory, class, envelope).append(entry)
         })
     }
 
@@ -158,7 +158,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         let cell = self.memory.entry(entry)?;
         let envelope = EnvelopeWords::of_cell(cell);
         self.for_chains(self.classes(), envelope, |class| {
-            self.chains.remove(self.memory, class, entry, envelope)
+            self.chains.chain(self.memory, class, envelope).remove(entry)
         })
     }
 }

@@ -18,7 +18,7 @@ use super::pool_state::PoolState;
 use crate::memory::linked::{LinkWord, List, NONE};
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::sync::{AtomicU64, Ordering, fence};
-use crate::memory::{Corrupt, LocalRank, NicMemory};
+use crate::memory::{Corrupt, LocalRank, NicMemory, checked};
 use std::ptr::NonNull;
 
 /// What is in a pool, or in those of several ranks.
@@ -151,7 +151,7 @@ impl<'m> UnexpectedPool<'m> {
 
     /// Counts a message that waits here. The caller holds the run token.
     pub fn count_message(&self) {
-        self.state.messages.set(self.state.messages.get().wrapping_add(1));
+        self.state.messages.add(1);
     }
 
     /// Times that a message found no room.
@@ -203,7 +203,7 @@ impl<'m> UnexpectedPool<'m> {
             found = self.chunk_with_room(order)?;
         }
         let Some((index, chunk)) = found else {
-            self.state.refused.set(self.state.refused.get().wrapping_add(1));
+            self.state.refused.add(1);
             return Ok(None);
         };
         let mut free = chunk.bitmap();
@@ -216,7 +216,7 @@ impl<'m> UnexpectedPool<'m> {
         let used = self.state.used_bytes.get().wrapping_add(block.bytes());
         self.state.used_bytes.set(used);
         self.state.most_bytes.set(self.state.most_bytes.get().max(used));
-        self.state.used_blocks.set(self.state.used_blocks.get().wrapping_add(1));
+        self.state.used_blocks.add(1);
         Ok(Some(block.word()))
     }
 
@@ -259,8 +259,8 @@ impl<'m> UnexpectedPool<'m> {
             return Err(Corrupt { what: "block of a pool that is free already", value: word, limit: 0 });
         }
         self.update(block.chunk, chunk, &free)?;
-        self.state.used_bytes.set(self.state.used_bytes.get().wrapping_sub(block.bytes()));
-        self.state.used_blocks.set(self.state.used_blocks.get().wrapping_sub(1));
+        self.state.used_bytes.add(-(block.bytes() as i64));
+        self.state.used_blocks.add(-1);
         Ok(())
     }
 
@@ -381,10 +381,7 @@ impl<'m> UnexpectedPool<'m> {
     /// Where a message of so many bytes lies in its block, in the rank's pool.
     fn offset(&self, word: u64, bytes: u64) -> Result<u64, Corrupt> {
         let block = self.block(word)?;
-        if bytes > block.bytes() {
-            let limit = block.bytes() + 1;
-            return Err(Corrupt { what: "bytes of a message in its block", value: bytes, limit });
-        }
+        checked("bytes of a message in its block", bytes, block.bytes() as usize + 1)?;
         Ok(block.chunk as u64 * CHUNK_BYTES as u64 + block.unit as u64 * UNIT_BYTES as u64)
     }
 
@@ -406,6 +403,8 @@ mod tests {
     use proptest::prelude::*;
 
     const CHUNKS: u64 = 6;
+    const RANK: ForWhom = ForWhom::Rank(LocalRank(0));
+    const OTHER: ForWhom = ForWhom::Rank(LocalRank(1));
 
     fn memory() -> NicMemory {
         let layout = Layout::new(2, 2, [0; 2]).unwrap().with_unexpected_bytes(CHUNKS * CHUNK_BYTES as u64);
@@ -427,7 +426,7 @@ mod tests {
                     None => {
                         let data = message(bytes >> (salt % 12), salt);
                         // SAFETY: a vector of that length.
-                        match unsafe { pool.put(data.as_ptr(), data.len() as u64, ForWhom::Rank(LocalRank(0))) }.unwrap() {
+                        match unsafe { pool.put(data.as_ptr(), data.len() as u64, RANK) }.unwrap() {
                             Some(word) => kept.push((word, data)),
                             None => prop_assert!(!kept.is_empty()),
                         }
@@ -446,9 +445,9 @@ mod tests {
             }
             for (word, _) in kept.drain(..) { _ = pool.give_back(word).unwrap() }
             // All of it serves the longest messages again.
-            let whole: Vec<_> = (0..CHUNKS).map(|_| pool.take(CHUNK_BYTES as u64, ForWhom::Rank(LocalRank(0))).unwrap().unwrap()).collect();
+            let whole: Vec<_> = (0..CHUNKS).map(|_| pool.take(CHUNK_BYTES as u64, RANK).unwrap().unwrap()).collect();
             prop_assert_eq!(pool.usage(), Usage { messages: CHUNKS, bytes: CHUNKS * CHUNK_BYTES as u64 });
-            prop_assert_eq!(pool.take(1, ForWhom::Rank(LocalRank(0))).unwrap(), None);
+            prop_assert_eq!(pool.take(1, RANK).unwrap(), None);
             prop_assert_eq!(pool.room_bytes(), 0);
             whole.into_iter().for_each(|word| _ = pool.give_back(word).unwrap());
             prop_assert_eq!(pool.room_bytes(), CHUNK_BYTES as u64);
@@ -471,13 +470,13 @@ mod tests {
     fn a_block_that_is_given_back_twice_is_an_error() {
         let memory = memory();
         let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
-        let word = pool.take(100, ForWhom::Rank(LocalRank(0))).unwrap().unwrap();
+        let word = pool.take(100, RANK).unwrap().unwrap();
         pool.free(word).unwrap();
         assert!(pool.free(word).is_err());
-        let word = pool.take(100, ForWhom::Rank(LocalRank(0))).unwrap().unwrap();
+        let word = pool.take(100, RANK).unwrap().unwrap();
         pool.give_back(word).unwrap();
         pool.give_back(word).unwrap();
-        assert!(pool.take(100, ForWhom::Rank(LocalRank(0))).is_err(), "a list in a circle ends");
+        assert!(pool.take(100, RANK).is_err(), "a list in a circle ends");
     }
 
     #[test]
@@ -485,19 +484,18 @@ mod tests {
         let memory = memory();
         let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
         let came = || memory.header().room.came();
-        let mut words: Vec<u64> = (0..CHUNKS)
-            .map(|_| pool.take(CHUNK_BYTES as u64, ForWhom::Rank(LocalRank(1))).unwrap().unwrap())
-            .collect();
+        let mut words: Vec<u64> =
+            (0..CHUNKS).map(|_| pool.take(CHUNK_BYTES as u64, OTHER).unwrap().unwrap()).collect();
         let mut give = || pool.give_back(words.pop().unwrap()).unwrap();
         assert_eq!((give(), came()), (None, 0), "nobody wants it");
-        assert!(pool.take(CHUNK_BYTES as u64, ForWhom::Rank(LocalRank(1))).unwrap().is_some());
-        assert_eq!(pool.take(1, ForWhom::Rank(LocalRank(1))).unwrap(), None);
-        assert_eq!(pool.take(1, ForWhom::Rank(LocalRank(1))).unwrap(), None);
-        assert_eq!((give(), came()), (Some(ForWhom::Rank(LocalRank(1))), 1));
+        assert!(pool.take(CHUNK_BYTES as u64, OTHER).unwrap().is_some());
+        assert_eq!(pool.take(1, OTHER).unwrap(), None);
+        assert_eq!(pool.take(1, OTHER).unwrap(), None);
+        assert_eq!((give(), came()), (Some(OTHER), 1));
         assert_eq!((give(), came()), (None, 1), "it was told");
         assert!(pool.take(CHUNK_BYTES as u64, ForWhom::Driver).unwrap().is_some());
         assert!(pool.take(CHUNK_BYTES as u64, ForWhom::Driver).unwrap().is_some());
-        for whose in [ForWhom::Driver, ForWhom::Rank(LocalRank(0))] {
+        for whose in [ForWhom::Driver, RANK] {
             assert_eq!(pool.take(1, whose).unwrap(), None);
         }
         pool.free(words.pop().unwrap()).unwrap();
@@ -517,7 +515,7 @@ mod tests {
         let data = message(CHUNK_BYTES as u64, 1);
         for _ in 0..2 {
             // SAFETY: a vector of that length.
-            let put = || unsafe { pool.put(data.as_ptr(), data.len() as u64, ForWhom::Rank(LocalRank(0))) };
+            let put = || unsafe { pool.put(data.as_ptr(), data.len() as u64, RANK) };
             let mut words: Vec<u64> = (0..chunks).map(|_| put().unwrap().unwrap()).collect();
             pool.count_message();
             let last = words.pop().unwrap();
@@ -545,10 +543,7 @@ mod tests {
         let layout = Layout::new(1, 1, [0; 2]).unwrap().with_unexpected_bytes(0);
         let memory = NicMemory::create_private(layout, 0, 1).unwrap();
         let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
-        assert_eq!(
-            (pool.take(1, ForWhom::Rank(LocalRank(0))).unwrap(), pool.room_bytes(), pool.refused()),
-            (None, 0, 1)
-        );
-        assert_eq!(pool.take(CHUNK_BYTES as u64 + 1, ForWhom::Rank(LocalRank(0))).unwrap(), None);
+        assert_eq!((pool.take(1, RANK).unwrap(), pool.room_bytes(), pool.refused()), (None, 0, 1));
+        assert_eq!(pool.take(CHUNK_BYTES as u64 + 1, RANK).unwrap(), None);
     }
 }
