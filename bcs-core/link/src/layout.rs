@@ -26,7 +26,7 @@ pub(crate) const RECORD_HEAD_BYTES: usize = 8;
 pub(crate) const ALIGNMENT: usize = 8;
 
 /// Parts begin at multiples of this.
-const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// The room for the state.
 pub(crate) const STATE_BYTES: usize = PAGE_BYTES;

@@ -13,24 +13,43 @@ pub(crate) const NONCE_BYTES: usize = 12;
 pub const SECRET_BYTES: usize = 32;
 
 use super::frame::TAG_BYTES;
+use super::layout::PAGE_BYTES;
 
 /// The library for cryptography has refused; it says no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// A key of AES-128-GCM, expanded for use. It is wiped when it is dropped.
+/// A key of AES-128-GCM, expanded for use, in a page of its own that no core dump and no forked child has: a
+/// rank that crashes leaves no key. It is wiped when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Key(NonNull<aws::EVP_AEAD_CTX>);
 
 // SAFETY: the context belongs to this value alone, and the library ties none to a thread.
 unsafe impl Send for Key {}
 
+const _: () = assert!(size_of::<aws::EVP_AEAD_CTX>() <= PAGE_BYTES, "the page holds the expanded key");
+
 impl Key {
     pub fn new(key: &[u8; KEY_BYTES]) -> Result<Self, Refused> {
-        // SAFETY: the library reads so many bytes of the key, and returns a new context or null.
-        let context =
-            unsafe { aws::EVP_AEAD_CTX_new(aws::EVP_aead_aes_128_gcm(), key.as_ptr(), KEY_BYTES, TAG_BYTES) };
-        NonNull::new(context).map(Self).ok_or(Refused)
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the system's choice, which nothing else uses.
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), PAGE_BYTES, protection, flags, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(Refused);
+        }
+        let context = Self(NonNull::new(page.cast()).ok_or(Refused)?);
+        // SAFETY: the page that was just made; the advice changes nothing of what is in it.
+        let advised = [libc::MADV_DONTDUMP, libc::MADV_DONTFORK]
+            .map(|advice| unsafe { libc::madvise(page, PAGE_BYTES, advice) });
+        // SAFETY: the page has room for a context, and the library reads so many bytes of the key.
+        let made = unsafe {
+            aws::EVP_AEAD_CTX_zero(context.0.as_ptr());
+            let cipher = aws::EVP_aead_aes_128_gcm();
+            let none = std::ptr::null_mut();
+            aws::EVP_AEAD_CTX_init(context.0.as_ptr(), cipher, key.as_ptr(), KEY_BYTES, TAG_BYTES, none)
+        };
+        if made == 1 && advised == [0; 2] { Ok(context) } else { Err(Refused) }
     }
 
     /// Seals `bytes` from `input` to `output`, and puts the tag behind them.
@@ -99,8 +118,12 @@ impl Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        // SAFETY: the context is this value's, and is not used again. The library wipes what it frees.
-        unsafe { aws::EVP_AEAD_CTX_free(self.0.as_ptr()) };
+        // SAFETY: the context and its page are this value's, and are not used again.
+        unsafe {
+            aws::EVP_AEAD_CTX_cleanup(self.0.as_ptr());
+            aws::OPENSSL_cleanse(self.0.as_ptr().cast(), PAGE_BYTES);
+            libc::munmap(self.0.as_ptr().cast(), PAGE_BYTES);
+        }
     }
 }
 

@@ -10,6 +10,9 @@ use crate::policy::CROWD_GOOD_FOR_NS;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
+/// Answers that have to outweigh the others until the machine is taken for one that stays crowded, twice over.
+const MOST_PRESSURE: u32 = 32;
+
 /// Asks how many want to run.
 #[derive(Debug)]
 pub struct Crowd {
@@ -18,6 +21,8 @@ pub struct Crowd {
     processors: u32,
     asked_ns: u64,
     is_crowded: bool,
+    /// Of the last answers, how many more said that it is than that it is not: 0 to [`MOST_PRESSURE`].
+    pressure: u32,
 }
 
 impl Crowd {
@@ -32,12 +37,17 @@ impl Crowd {
             processors: u32::try_from(online).map_or(cores, |online| online.max(1)),
             asked_ns: 0,
             is_crowded: local_ranks >= cores,
+            pressure: 0,
         }
     }
 
-    /// What [`Self::is_crowded`] has answered last.
-    pub fn was_crowded(&self) -> bool {
-        self.is_crowded
+    /// Whether it has mostly been crowded lately, as far as somebody has asked: a thread that looks at something
+    /// every now and then makes no crowd.
+    pub fn stays_crowded(&self) -> bool {
+        match self.file {
+            Some(_) => self.pressure > MOST_PRESSURE / 2,
+            None => self.is_crowded,
+        }
     }
 
     /// Whether more want to run than there are processors, the caller included.
@@ -49,6 +59,10 @@ impl Crowd {
             let running =
                 rustix::io::pread(file, &mut text, 0).ok().and_then(|length| running(&text[..length]));
             self.is_crowded = running.is_none_or(|running| running > self.processors);
+            self.pressure = match self.is_crowded {
+                true => MOST_PRESSURE.min(self.pressure + 1),
+                false => self.pressure.saturating_sub(1),
+            };
         }
         self.is_crowded
     }

@@ -26,8 +26,17 @@ impl Port {
     /// to it for a while. Who sleeps as soon as others want its core does not say so.
     #[inline]
     pub(super) fn say_that_it_drives(&self) {
-        if self.links.is_some() && self.crowd.as_ref().is_some_and(|crowd| !crowd.was_crowded()) {
+        if self.links.is_some() && self.crowd.as_ref().is_some_and(|crowd| !crowd.stays_crowded()) {
             self.memory.header().remote.driven_ns.set((self.clock)());
+        }
+    }
+
+    /// This rank is about to sleep: the NIC thread has the links from now on.
+    pub(super) fn hand_over_links(&self) {
+        let driven_ns = &self.memory.header().remote.driven_ns;
+        if self.links.is_some() && driven_ns.get() != 0 {
+            driven_ns.set(0);
+            self.wake_nic_thread();
         }
     }
 

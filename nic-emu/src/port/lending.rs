@@ -255,8 +255,10 @@ impl Port {
             return false;
         }
         let Some(crowd) = &mut self.crowd else { return true };
-        waiting.yields > policy::YIELDS_OF_SEVERAL
-            || waiting.request != RequestId::NONE && crowd.is_crowded((self.clock)())
+        let is_crowded = crowd.is_crowded((self.clock)());
+        // Who drives the links gets on by itself.
+        let gives_way = if self.links.is_some() { crowd.stays_crowded() } else { is_crowded };
+        waiting.yields > policy::YIELDS_OF_SEVERAL || waiting.request != RequestId::NONE && gives_way
     }
 
     /// Whether there is nothing that this rank should do rather than sleep.

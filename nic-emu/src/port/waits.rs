@@ -137,6 +137,7 @@ fn rest<W: Waits, T>(
         let stepped = waiter.port().wait_step(waiting, what)?;
         let done = ready(waiter)?;
         if done.is_none() && stepped == Stepped::Nothing && waiter.port().may_stay_asleep() {
+            waiter.port().hand_over_links();
             waiter.without_port(|| asleep.sleep(LONGEST_SLEEP));
         }
         Ok(done)

@@ -89,17 +89,16 @@ impl Waiter {
     pub fn pass(&mut self, memory: &NicMemory, links: &mut dyn NodeLinks) -> Result<Passed, Corrupt> {
         let mut completer = Completer::new(memory, Pacing::of(memory));
         let mut pass = Pass { memory, urgent: SmallVec::new(), sent: 0, taken: 0 };
-        let received = links.receive();
-        let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
+        // What is to leave leaves first: somebody waits for it.
         pass.answer_matches(links)?;
         let payload_bytes = payload_bytes(links.record_bytes() as u64);
         let mut outlet = ToRings { pass: &mut pass, links, room: &mut self.room };
         departure::exchange(memory, PostingSlice::default(), payload_bytes, &mut outlet)?;
-        let Pass { urgent, sent, taken, .. } = pass;
-        for to in urgent {
-            memory.node_state(to)?.patient.set(0);
-            links.send(to);
-        }
+        pass.send(links)?;
+        let received = links.receive();
+        let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
+        pass.send(links)?;
+        let Pass { sent, taken, .. } = pass;
         let remote = &memory.header().remote;
         let moved = received || sent != 0 || taken != 0;
         if moved {
@@ -190,6 +189,15 @@ impl Pass<'_> {
             matches.remove(self.memory, entry)?;
             let Some((entry, _)) = matches.find(self.memory, |_| true)? else { break };
             matches.remove(self.memory, entry)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what somebody waits for, and what was appended for the same nodes.
+    fn send(&mut self, links: &mut dyn NodeLinks) -> Result<(), Corrupt> {
+        for to in std::mem::take(&mut self.urgent) {
+            self.memory.node_state(to)?.patient.set(0);
+            links.send(to);
         }
         Ok(())
     }
