@@ -4,7 +4,7 @@ use crate::edge::{moved, wide};
 use crate::forms::{array, own};
 use bcs_mpi::collective::buffers::{Everyone, Vectors};
 use bcs_mpi::collective::combination::ScanKind;
-use bcs_mpi::collective::forms::{self, Call};
+use bcs_mpi::collective::forms::{self, Call, Form};
 use bcs_mpi::collective::places::Places;
 use bcs_mpi::collective::reduce_scatter::Shares;
 use bcs_mpi::info;

@@ -9,7 +9,7 @@ use bcs_mpi::datatype::envelope::{get_contents, get_envelope};
 macro_rules! constructors {
     ($($name:ident($($argument:ident $(: $kind:tt)?),*) = $constructor:expr;)*) => { answers! { $(
         $name($($argument $(: $kind)?,)* oldtype) -> newtype [] =
-            create(is_large::<COUNT>(), $constructor, oldtype);
+            create(is_large::<COUNT>(), $constructor, ("oldtype", &[oldtype]));
     )* } };
 }
 
@@ -67,7 +67,21 @@ constructors! {
 
 answers! {
     MPI_Type_create_resized(oldtype, lb, extent) -> newtype [] =
-        create(is_large::<COUNT>(), Constructor::Resized { lb: wide(lb), extent: wide(extent) }, oldtype);
+        create(
+            is_large::<COUNT>(),
+            Constructor::Resized { lb: wide(lb), extent: wide(extent) },
+            ("oldtype", &[oldtype]),
+        );
+    MPI_Type_create_struct(
+        count, array_of_blocklengths: [count], array_of_displacements: [count], array_of_types: [count]
+    ) -> newtype [] = create(
+        is_large::<COUNT>(),
+        Constructor::Struct {
+            blocklengths: numbers(array_of_blocklengths),
+            displacements: numbers(array_of_displacements),
+        },
+        ("array_of_types", array_of_types),
+    );
     MPI_Type_dup(oldtype) -> newtype [] = construct::dup(oldtype);
     MPI_Type_create_f90_real(p, r) -> newtype [] = construct::create_f90_real(p, r);
     MPI_Type_create_f90_complex(p, r) -> newtype [] = construct::create_f90_complex(p, r);
@@ -84,13 +98,6 @@ answers! {
 }
 
 calls! {
-    MPI_Type_create_struct(
-        count, array_of_blocklengths: [count], array_of_displacements: [count], array_of_types: [count],
-        newtype: OUT,
-    ) [] {
-        let (lengths, displacements) = (numbers(array_of_blocklengths), numbers(array_of_displacements));
-        newtype.set(construct::create_struct(is_large::<COUNT>(), lengths, displacements, array_of_types)?)
-    }
     MPI_Type_size MPI_Type_size_x(datatype, size: OUT) [] {
         size.set(narrow(Some(datatype::size(datatype)? as u64)))
     }

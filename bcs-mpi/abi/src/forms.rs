@@ -44,12 +44,14 @@ macro_rules! three_forms {
                 $body?
             }
             $immediate($($argument,)* comm, request: OUT) [timed($bytes) on comm] {
-                let ($call, $function) = (Call::immediate(primitive!($immediate), comm), forms::$form);
+                let primitive = primitive!($immediate);
+                let ($call, $function) = (Call { primitive, form: Form::NonBlocking, comm }, forms::$form);
                 request.set($body?)
             }
             $persistent($($argument,)* comm, info, request: OUT) [timed(0) on comm] {
                 info::check(info)?;
-                let ($call, $function) = (Call::persistent(primitive!($persistent), comm), forms::$form);
+                let primitive = primitive!($persistent);
+                let ($call, $function) = (Call { primitive, form: Form::Persistent, comm }, forms::$form);
                 request.set($body?)
             }
         }

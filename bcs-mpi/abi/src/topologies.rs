@@ -152,7 +152,7 @@ calls! {
         store_all(graph::fitting("maxindegree", maxindegree, &ints(&own.sources))?, sources, "sources")?;
         let to = ints(&own.destinations);
         store_all(graph::fitting("maxoutdegree", maxoutdegree, &to)?, destinations, "destinations")?;
-        if let Some((from, to)) = &own.weights {
+        if let Some([from, to]) = &own.weights {
             store_weights(graph::fitting("maxindegree", maxindegree, from)?, sourceweights, "sourceweights")?;
             store_weights(graph::fitting("maxoutdegree", maxoutdegree, to)?, destweights, "destweights")?;
         }

@@ -17,6 +17,7 @@ use crate::process::{Guard, Process, drive, with};
 use crate::progress::{Join, Joins, Memory, Party, Pending};
 use bcs_core::{LocalRank, Rank};
 use mds::Primitive;
+use nic_emu::descriptor::Check;
 use nic_emu::edge::{EdgeReader, EdgeWriter};
 use nic_emu::mismatch::EdgeEnd;
 use nic_emu::port::{Put, Take};
@@ -79,10 +80,10 @@ fn put_and_take(
     messages: &mut Join<'_, Pending>,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
-    let sent = |block: u32| (outgoing.at(block), send.signature(block));
-    let wanted = |block: u32| (landings.at(block), receive.signature(block));
+    let sent = |block: u32| (outgoing.at(block), party.check(send.signature(block)));
+    let wanted = |block: u32| (landings.at(block), party.check(receive.signature(block)));
     for (edge, _) in neighbours.incoming.iter().zip(&wires.incoming).filter(|(_, wire)| wire.is_none()) {
-        messages.add(party.receive_along(process, edge.peer, wanted(edge.block))?);
+        messages.add(party.receive_checked(process, edge.peer, wanted(edge.block))?);
     }
     for (edge, wire) in neighbours.outgoing.iter().zip(&mut wires.outgoing) {
         let block = sent(edge.block);
@@ -91,7 +92,7 @@ fn put_and_take(
             None => Put::AsMessage,
         };
         if put == Put::AsMessage {
-            messages.add(party.send_along(process, edge.peer, block)?);
+            messages.add(party.send_checked(process, edge.peer, block)?);
         }
     }
     exchange.copy_own(party, process)?;
@@ -99,7 +100,7 @@ fn put_and_take(
         let Some(wire) = wire else { continue };
         let block = wanted(edge.block);
         if !take(process, party, what, wire, edge.peer, block)? {
-            messages.add(party.receive_along(process, edge.peer, block)?);
+            messages.add(party.receive_checked(process, edge.peer, block)?);
         }
     }
     Ok(())
@@ -113,16 +114,15 @@ fn found<T>(process: &Process, party: &Party, found: Option<T>) -> MpiResult<Opt
     Ok(found)
 }
 
-/// Puts a block, which has this signature, on an edge.
+/// Puts a block on an edge.
 fn put(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
     edge: &mut EdgeWriter,
-    (data, signature): (Memory, u16),
+    (data, check): (Memory, Check),
 ) -> MpiResult<Put> {
     loop {
-        let check = party.check(signature);
         // SAFETY: the promise of `Memory::new`.
         match unsafe { process.port.put_along(edge, check, data.first(), data.bytes())? } {
             Put::Full => {
@@ -144,7 +144,7 @@ fn take(
     what: &WaitingFor,
     edge: &mut EdgeReader,
     peer: u32,
-    (to, signature): (Memory, u16),
+    (to, check): (Memory, Check),
 ) -> MpiResult<bool> {
     let arrived = match process.port.arrived_along(edge)? {
         Some(arrived) => arrived,
@@ -158,7 +158,6 @@ fn take(
         }
     };
     let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
-    let check = party.check(signature);
     let receiver = EdgeEnd { rank: Rank(process.place.rank), check, bytes: to.bytes() as u64 };
     if !sender.fits(&receiver) {
         return Err(misfit(process, party, &sender, &receiver));

@@ -86,11 +86,8 @@ impl Drop for Vector {
         }
         if let Ok(mut kept) = KEPT_WORDS.lock() {
             kept.push(words);
-            let has_too_much = |kept: &[Vec<u128>]| {
-                kept.len() > KEPT
-                    || kept.iter().map(|words| size_of_val(&words[..])).sum::<usize>() > KEPT_BYTES
-            };
-            while has_too_much(&kept) {
+            let bytes = |kept: &[Vec<u128>]| kept.iter().map(|words| size_of_val(&words[..])).sum::<usize>();
+            while kept.len() > KEPT || bytes(&kept) > KEPT_BYTES {
                 kept.remove(0);
             }
         }

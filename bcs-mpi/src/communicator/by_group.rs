@@ -14,7 +14,7 @@ use crate::object::error_handler::{release, retain_for};
 use crate::object::hints::Hints;
 use crate::object::{Communicator, Group};
 use crate::point_to_point::send_tag;
-use crate::process::{self, Guard, drive};
+use crate::process::{self, Guard, Process, drive};
 use crate::progress::{Joins, Party};
 use mds::Primitive;
 use nic_emu::contexts::Context;
@@ -82,11 +82,12 @@ pub(super) fn check_tag(stringtag: &str) -> MpiResult {
     Err(MpiError::argument(MPI_ERR_ARG, "stringtag", value, allowed))
 }
 
-/// The error of a process that makes a communicator of others.
-#[cold]
-pub(super) fn not_in_group(argument: &'static str, group: &Group) -> MpiError {
-    let value = format!("a group of {} without this process", group.size());
-    MpiError::argument(MPI_ERR_GROUP, argument, value, "every process that calls has to be in it")
+/// This process's rank in the group of an argument, of which it has to be.
+pub(super) fn own_rank(process: &Process, argument: &'static str, group: &Group) -> MpiResult<u32> {
+    let allowed = "every process that calls has to be in it";
+    let value = || format!("a group of {} without this process", group.size());
+    let rank = group.member(process.place.rank);
+    rank.ok_or_else(|| MpiError::argument(MPI_ERR_GROUP, argument, value(), allowed))
 }
 
 /// MPI_Comm_create_from_group: only the group's members call it, and tell calls at the same time apart by
@@ -108,16 +109,14 @@ pub fn create_from_group(
     if group.size() == 0 {
         return Ok(MPI_COMM_NULL);
     }
-    let own = process.place.rank;
-    if group.member(own).is_none() {
-        return Err(not_in_group("group", &group));
-    }
+    own_rank(&process, "group", &group)?;
     // The new communicator's reference, taken before the others are told anything.
     retain_for(MPI_COMM_SELF.into(), errhandler)?;
     let call = Primitive::CommCreateFromGroup;
     let way = (NO_PARENT, tag_of(call, stringtag, &[&group]));
     let all = Group::Range { first: 0, size: process.place.size };
-    let context = told(&mut process, Party::loose(call, way, own, all), group.clone(), &group)?;
+    let party = Party::loose(call, way, process.place.rank, all);
+    let context = told(&mut process, party, group.clone(), &group)?;
     let new = make(&process, MPI_COMM_SELF, group, Kin { hints, ..Kin::default() })?;
     let chosen =
         |new| Communicator { error_handler: errhandler, error_handler_was_set: true, session, ..new };

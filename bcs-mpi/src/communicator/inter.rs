@@ -6,7 +6,7 @@
 //! lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator
 //! rank 0 leads.
 
-use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
+use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, own_rank, tag_of};
 use super::free::remove;
 use super::hints::tell_of_new;
 use super::leaders::{Assembly, Leading, Words, across, join_words, split_words};
@@ -277,7 +277,7 @@ pub fn create_from_groups(
         return Ok(MPI_COMM_NULL);
     }
     let own = process.place.rank;
-    let Some(rank) = group.member(own) else { return Err(not_in_group("local_group", &group)) };
+    let rank = own_rank(&process, "local_group", &group)?;
     let leader = group::member("local_leader", local_leader, &group)?;
     check_disjoint(&group, &remote, "remote_group", MPI_ERR_GROUP)?;
     // The new communicator's reference, taken before the others are told anything.
@@ -310,10 +310,7 @@ pub fn create_from_groups(
         let allowed = "it has to be what the other group calls its local group";
         Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed))
     });
-    if made.is_err() {
-        release(errhandler)?;
-    }
-    let new = made?;
+    let new = made.or_else(|error| release(errhandler).and(Err(error)))?;
     let communicator = process.communicator_mut(new)?;
     let inherited = std::mem::replace(&mut communicator.error_handler, errhandler);
     communicator.error_handler_was_set = true;
@@ -413,10 +410,7 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
     announce(&mut process, call, comm)?;
     let groups = Groups::of(&process, comm)?;
     let said = gather_all(&mut process, call, local_comm, [u8::from(high)])?;
-    let says = match said.iter().all(|of| *of == said[0]) {
-        true => said[0][0],
-        false => SAY_BOTH,
-    };
+    let says = if said.iter().all(|of| *of == said[0]) { said[0][0] } else { SAY_BOTH };
     let word = |process: &Process, takes: bool| {
         let context = takes.then(|| take_context(process, &groups.everybody())).transpose()?;
         Ok(Taken { shared: context.into_iter().collect(), ..Taken::default() }.word(&[says]))

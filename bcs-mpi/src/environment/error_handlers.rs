@@ -9,7 +9,7 @@ use crate::constants::*;
 use crate::error::codes::codes;
 use crate::error::{MpiError, MpiResult, Owner, Problem};
 use crate::lasting::Lasting;
-use crate::object::error_handler::{HandlerFunction, function_of, release, retain, retain_for};
+use crate::object::error_handler::{function_of, release, retain, retain_for};
 use crate::object::session::SESSIONS;
 use crate::process::{self, exit};
 use std::ffi::c_int;
@@ -88,13 +88,6 @@ pub fn call(name: &'static str, owner: Owner, code: c_int) -> MpiResult {
     Ok(())
 }
 
-/// What is to be done with an error, decided under the lock and done without it: a handler may call MPI.
-enum Action {
-    Return(c_int),
-    Call(HandlerFunction, Owner, c_int),
-    EndJob(c_int),
-}
-
 /// Hands an error of `call`, which has these parameters, to its error handler; answers the code that the call
 /// returns. Does not come back when the handler ends the job.
 #[cold]
@@ -113,35 +106,23 @@ pub fn raise(
         problem if problem.ends_job() => exit::abort_job(problem.class(), &message),
         _ => {}
     }
-    match decide(&error, &message, error.owner().or(owner)) {
-        Action::Return(code) => code,
-        Action::EndJob(code) => match error.problem().report() {
-            Some(report) => exit::end_told(report),
-            None => exit::abort_job(code, &message),
-        },
-        Action::Call(function, owner, code) => {
-            // SAFETY: the program gave this function as an error handler; no lock is held.
-            unsafe { function.call(owner, code) };
-            code
-        }
-    }
-}
-
-fn decide(error: &MpiError, message: &str, owner: Option<Owner>) -> Action {
-    let (owner, handler) = match (owner, error.handler()) {
+    let (owner, handler) = match (error.owner().or(owner), error.handler()) {
         // Of an object that was to be made.
         (Some(owner), Some(handler)) => (owner, handler),
-        _ => handler_of(owner),
+        (owner, _) => handler_of(owner),
     };
-    let code = codes().code(error.problem(), message);
-    match handler {
-        MPI_ERRORS_RETURN => Action::Return(code),
-        MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => Action::EndJob(error.class()),
-        user => match function_of(user) {
-            Some(function) => Action::Call(function, owner, code),
-            None => Action::EndJob(error.class()),
-        },
+    let code = codes().code(error.problem(), &message);
+    if handler == MPI_ERRORS_RETURN {
+        return code;
     }
+    // A predefined one has none: it ends the job.
+    match (function_of(handler), error.problem().report()) {
+        // SAFETY: the program gave this function as an error handler; no lock is held, as it may call MPI.
+        (Some(function), _) => unsafe { function.call(owner, code) },
+        (None, Some(report)) => exit::end_told(report),
+        (None, None) => exit::abort_job(error.class(), &message),
+    }
+    code
 }
 
 /// The object whose handler is asked, and the handler.

@@ -36,13 +36,8 @@ pub fn init(hints: MPI_Info, error_handler: MPI_Errhandler) -> MpiResult<MPI_Ses
         wanted = level.ok_or_else(|| MpiError::argument(MPI_ERR_INFO_VALUE, "info", &name, allowed))?;
     }
     retain_for(Owner::Session(MPI_SESSION_NULL), error_handler)?;
-    let thread_level = match init::begin_session(wanted) {
-        Ok(level) => level,
-        Err(error) => {
-            release(error_handler)?;
-            return Err(error);
-        }
-    };
+    let begun = init::begin_session(wanted);
+    let thread_level = begun.or_else(|error| release(error_handler).and(Err(error)))?;
     Ok(MPI_Session(SESSIONS.lock().insert(Session { error_handler, thread_level })))
 }
 

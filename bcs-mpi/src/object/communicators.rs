@@ -77,20 +77,6 @@ impl Communicators {
         }
     }
 
-    /// The communicator of a handle, to be changed.
-    ///
-    /// # Errors
-    /// [`Stale`] when it names none.
-    #[inline]
-    pub fn get_mut(&mut self, handle: MPI_Comm) -> Result<&mut Communicator, Stale> {
-        match handle {
-            MPI_COMM_WORLD | MPI_COMM_SELF if !self.has_world => Err(Stale::NoWorld),
-            MPI_COMM_WORLD => Ok(&mut self.world),
-            MPI_COMM_SELF => Ok(&mut self.own),
-            other => self.table.get_mut(other.0),
-        }
-    }
-
     /// Keeps the error handler of a communicator that is freed as long as there are requests of it.
     ///
     /// # Errors
@@ -138,7 +124,13 @@ impl Communicators {
     /// It names none.
     #[inline]
     pub fn named_mut(&mut self, handle: MPI_Comm) -> MpiResult<&mut Communicator> {
-        self.get_mut(handle).map_err(|why| wrong_communicator("comm", handle, why))
+        let found = match handle {
+            MPI_COMM_WORLD | MPI_COMM_SELF if !self.has_world => Err(Stale::NoWorld),
+            MPI_COMM_WORLD => Ok(&mut self.world),
+            MPI_COMM_SELF => Ok(&mut self.own),
+            other => self.table.get_mut(other.0),
+        };
+        found.map_err(|why| wrong_communicator("comm", handle, why))
     }
 
     /// The communicator of an argument of this name, which has to be an intercommunicator if `inter`, else an

@@ -64,7 +64,7 @@ impl HandlerFunction {
 pub struct ErrorHandler {
     function: HandlerFunction,
     /// Handles and objects.
-    references: u32,
+    references: i32,
 }
 
 /// Error handlers of the program.
@@ -84,10 +84,7 @@ pub(crate) fn function_of(handler: MPI_Errhandler) -> Option<HandlerFunction> {
 /// # Errors
 /// No such error handler.
 pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
-    change(handler, |entry| {
-        entry.references += 1;
-        Ok(())
-    })
+    change(handler, 1, None)
 }
 
 /// One object more, of this kind, uses this handler.
@@ -95,15 +92,7 @@ pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
 /// # Errors
 /// No such error handler, or one for objects of another kind.
 pub(crate) fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
-    change(handler, |entry| {
-        if !entry.function.suits(owner) {
-            let value = format!("{:#x}, which was made for objects of another kind", handler.0);
-            let allowed = "it has to come from the call for this kind";
-            return Err(MpiError::argument(MPI_ERR_ERRHANDLER, "errhandler", value, allowed));
-        }
-        entry.references += 1;
-        Ok(())
-    })
+    change(handler, 1, Some(owner))
 }
 
 /// One handle or object fewer uses this handler.
@@ -111,20 +100,23 @@ pub(crate) fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
 /// # Errors
 /// No such error handler.
 pub(crate) fn release(handler: MPI_Errhandler) -> MpiResult {
-    change(handler, |entry| {
-        entry.references -= 1;
-        Ok(())
-    })
+    change(handler, -1, None)
 }
 
-/// Changes the entry of a handler of the program, which goes when nobody uses the handler any more.
-fn change(handler: MPI_Errhandler, change: impl FnOnce(&mut ErrorHandler) -> MpiResult) -> MpiResult {
+/// So many handles and objects more use this handler, of which it has to suit this one; it goes when nobody
+/// does any more.
+fn change(handler: MPI_Errhandler, more: i32, owner: Option<Owner>) -> MpiResult {
     if is_predefined(handler) {
         return Ok(());
     }
     let mut handlers = ERROR_HANDLERS.lock();
     let entry = handlers.named_mut("errhandler", handler.0)?;
-    change(entry)?;
+    if owner.is_some_and(|owner| !entry.function.suits(owner)) {
+        let value = format!("{:#x}, which was made for objects of another kind", handler.0);
+        let allowed = "it has to come from the call for this kind";
+        return Err(MpiError::argument(MPI_ERR_ERRHANDLER, "errhandler", value, allowed));
+    }
+    entry.references += more;
     if entry.references == 0 {
         // It was found above.
         let _ = handlers.remove(handler.0);

@@ -33,11 +33,8 @@ impl Hints {
     /// "false", are ignored, as the standard says.
     pub(crate) fn update(&mut self, pairs: &[(String, String)]) {
         for (holds, name) in self.holds.iter_mut().zip(ASSERTIONS) {
-            match pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()) {
-                Some("true") => *holds = true,
-                Some("false") => *holds = false,
-                _ => {}
-            }
+            let said = pairs.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.parse().ok());
+            *holds = said.unwrap_or(*holds);
         }
         let wanted = pairs.iter().find(|(key, _)| key == HINT).map(|(_, value)| Wanted::parse(value));
         if let Some(Ok(wanted)) = wanted {

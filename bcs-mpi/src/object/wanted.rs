@@ -17,38 +17,27 @@ pub const HINT: &str = "bcs_collective";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted([Option<u8>; Collective::ALL.len()]);
 
-/// A text that names no algorithm.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownAlgorithm {
-    /// Not of that form.
-    #[error("'{0}' is not COLLECTIVE=ALGORITHM, as allreduce=shares")]
-    Form(String),
-    /// A collective that has one algorithm, or is none.
-    #[error("'{0}' is no collective with several algorithms: there are {1}")]
-    Collective(String, String),
-    /// An algorithm that it does not have.
-    #[error("{0} has no algorithm '{1}': there are {2}")]
-    Algorithm(&'static str, String, String),
-}
-
 impl Wanted {
     /// What a text says, as "allreduce=shares,bcast=binomial".
     ///
     /// # Errors
-    /// It names something that there is not.
-    pub fn parse(text: &str) -> Result<Self, UnknownAlgorithm> {
+    /// It names something that there is not: which, and what there is.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut wanted = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (collective, called) =
-                part.split_once('=').ok_or_else(|| UnknownAlgorithm::Form(part.into()))?;
+            let Some((collective, called)) = part.split_once('=') else {
+                return Err(format!("'{part}' is not COLLECTIVE=ALGORITHM, as allreduce=shares"));
+            };
             let known = Collective::ALL.iter().find(|known| known.name() == collective.trim());
             let Some(&collective) = known else {
-                let names: Vec<&str> = Collective::ALL.iter().map(|known| known.name()).collect();
-                return Err(UnknownAlgorithm::Collective(collective.into(), names.join(", ")));
+                let names = Collective::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", ");
+                let needed = "no collective with several algorithms";
+                return Err(format!("'{collective}' is {needed}: there are {names}"));
             };
             let names = collective.algorithm_names();
             let Some(number) = names.iter().position(|name| *name == called.trim()) else {
-                return Err(UnknownAlgorithm::Algorithm(collective.name(), called.into(), names.join(", ")));
+                let (name, names) = (collective.name(), names.join(", "));
+                return Err(format!("{name} has no algorithm '{called}': there are {names}"));
             };
             wanted.0[collective as usize] = Some(number as u8);
         }
@@ -115,7 +104,7 @@ mod tests {
 
     #[test]
     fn wrong_names_are_answered_with_the_right_ones() {
-        let told = |text: &str| Wanted::parse(text).unwrap_err().to_string();
+        let told = |text: &str| Wanted::parse(text).unwrap_err();
         assert!(told("allreduce").contains("COLLECTIVE=ALGORITHM"));
         assert!(told("barrier=tree").contains("allreduce"));
         assert!(told("allreduce=rings").contains("shares"));

@@ -122,7 +122,7 @@ impl Halves {
                 Some(nic) => State::Send(nic, self.message.packed.unwrap_or_default()),
                 None => State::nothing(),
             };
-            return Ok(process.requests.insert(State::Pair(Box::new(Pair::new(send, receive))), comm));
+            return Ok(process.requests.insert(State::Pair(Box::new(Pair { send, receive })), comm));
         }
         let outcome = match receive {
             None => None,

@@ -12,7 +12,7 @@
 //! | `BCS_COLLECTIVE` | algorithms of collectives that the user wants |
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
-use crate::object::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
+use crate::object::wanted::{VARIABLE, Wanted};
 use bcs_core::{LocalRank, TypeCheck};
 use nic_emu::host::mapping::{self, MapError};
 use nic_emu::host::shared_links::SharedLinks;
@@ -80,7 +80,7 @@ pub enum LaunchError {
     },
     /// There is no such algorithm.
     #[error("{VARIABLE} (storm run --collective): {0}")]
-    Collective(UnknownAlgorithm),
+    Collective(String),
     /// NIC memory cannot be mapped.
     #[error(transparent)]
     Map(#[from] MapError),

@@ -250,30 +250,14 @@ impl Exchange {
         Ok(bytes)
     }
 
-    /// A step in which members give each other blocks.
+    /// A step in which members give each other blocks, which may be combined: `combine` gets to know where
+    /// that of each destination is, in its place, or, if it `stays` there, in a lane, where others may write.
     ///
     /// # Safety
     /// What is given must be readable until the answer is there.
     ///
     /// # Errors
-    /// A block is not as long as its place; the NIC fails.
-    pub async unsafe fn move_blocks(
-        &self,
-        contribution: Contribution<'_>,
-        destinations: &[Destination],
-    ) -> MpiResult {
-        // SAFETY: the caller's promise.
-        unsafe { self.move_operands(contribution, destinations, false, |_| Ok(())).await }
-    }
-
-    /// The same with blocks that are combined: `combine` gets to know where that of each destination is, in
-    /// its place, or, if it `stays` there, in a lane, where others may write.
-    ///
-    /// # Safety
-    /// As there.
-    ///
-    /// # Errors
-    /// As there, and those of `combine`.
+    /// A block is not as long as its place; the NIC fails; those of `combine`.
     pub async unsafe fn move_operands(
         &self,
         contribution: Contribution<'_>,

@@ -31,7 +31,7 @@ use nic_emu::descriptor::{Check, INLINE_BYTES};
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::numbers::{CommRank, RequestId};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Collective, Release, Send};
 use nic_emu::slab::SLAB_BYTES;
 use nic_emu::status::WaitingFor;
@@ -111,23 +111,18 @@ impl Joins for Party {
     ) -> MpiResult<Self> {
         let job_wants = communicators.wanted;
         let communicator = communicators.named_mut(comm)?;
-        let sequence = communicator.next_sequence();
+        let (sequence, contexts) = (communicator.next_sequence(), communicator.contexts());
+        let place = (contexts.own, tag(sequence, call));
         Ok(Self {
             comm,
-            rank: communicator.rank,
-            size: communicator.peer_count,
-            contexts: communicator.contexts(),
+            contexts,
             sequence,
-            tag: tag(sequence, call),
-            call,
-            peers: communicator.peers.clone(),
             on_nic: communicator.on_nic,
             local: communicator.local,
             blocks,
             wanted: communicator.hints.wanted.or(&job_wants),
-            plan: None,
-            arrivals: Cell::new(0),
             _in_use: Some(communicator.in_use.clone()),
+            ..Self::loose(call, place, communicator.rank, communicator.peers.clone())
         })
     }
 
@@ -145,6 +140,7 @@ impl Party {
     /// Processes that have no communicator yet, or are two of one: they call each other by their ranks in
     /// `peers`, this one by `rank`, and their messages have this context and tag. The NIC does nothing
     /// for them as a whole.
+    #[inline]
     pub fn loose(call: Primitive, (context, tag): (Context, i32), rank: u32, peers: Group) -> Self {
         Self {
             comm: MPI_COMM_NULL,
@@ -210,19 +206,9 @@ impl Party {
         self.on_nic.1 == 1
     }
 
-    #[inline]
-    fn receive_from(&self, from: u32) -> Envelope {
-        Envelope { context: self.contexts.own, source: CommRank(from), tag: self.tag }
-    }
-
-    /// The message of a request of the NIC, if that is not complete; received messages have so much room.
-    pub fn pending(&self, nic: Option<RequestId>, room: Option<u64>) -> Pending {
-        Pending::new(nic, room, self.contexts)
-    }
-
-    /// The same with the tag of this call. Messages along the edges of a topology ([`Self::send_along`]) have
-    /// that of one whatever the call is, so that they meet, and the calls are compared; those that tell of
-    /// edges have another one.
+    /// The same with the tag of this call. Messages along the edges of a topology ([`Self::send_checked`])
+    /// have that of one whatever the call is, so that they meet, and the calls are compared; those that tell
+    /// of edges have another one.
     pub fn tagged_as(self, call: Primitive) -> Self {
         Self { tag: tag(self.sequence, call), ..self }
     }
@@ -242,21 +228,17 @@ impl Party {
         Check::of(self.call, signature)
     }
 
-    /// Posts a send along an edge: of as many bytes as the member at its other end receives, of a type
-    /// with the same signature, in the same call. Otherwise the communicator is broken.
+    /// Posts a send. If it has a check, as along an edge, the member at the other end has to receive as many
+    /// bytes, of a type with the same signature, in the same call. Otherwise the communicator is broken.
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn send_along(
+    pub fn send_checked(
         &self,
         process: &mut Guard,
         to: u32,
-        (data, signature): (Memory, u16),
+        (data, check): (Memory, Check),
     ) -> MpiResult<Pending> {
-        self.post_send_of(process, to, data, self.check(signature))
-    }
-
-    fn post_send_of(&self, process: &mut Guard, to: u32, data: Memory, check: Check) -> MpiResult<Pending> {
         let (context, source, tag) = (self.contexts.own, CommRank(self.rank), self.tag);
         let destination = self.job_rank(to);
         let send = Send { context, source, tag, destination, synchronous: false, signature: 0, check };
@@ -264,32 +246,23 @@ impl Party {
         // SAFETY: the promise of `Memory::new`.
         let posted = unsafe { bcs_send(process, self.call, &send, peer, data.first(), data.bytes(), mode)? };
         process.progress.has_posted = true;
-        Ok(self.pending(posted, None))
+        Ok(Pending::new(posted, None, self.contexts))
     }
 
-    /// Posts a receive along an edge: of all that the member at its other end sends, as [`Self::send_along`].
+    /// Posts a receive of all that [`Self::send_checked`] sends at the other end. One without a check is not
+    /// held (`Port::begin_receive`): a slice that takes its message has compared before what the members have
+    /// called.
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn receive_along(
+    pub fn receive_checked(
         &self,
         process: &mut Guard,
         from: u32,
-        (place, signature): (Memory, u16),
+        (place, check): (Memory, Check),
     ) -> MpiResult<Pending> {
-        self.post_receive_of(process, from, place, self.check(signature))
-    }
-
-    /// Posts a receive. One without a check is not held (`Port::begin_receive`): a slice that takes its
-    /// message has compared before what the members have called.
-    fn post_receive_of(
-        &self,
-        process: &mut Guard,
-        from: u32,
-        place: Memory,
-        check: Check,
-    ) -> MpiResult<Pending> {
-        let (envelope, peer) = (self.receive_from(from), (self.job_rank(from), self.comm.0 as u64));
+        let envelope = Envelope { context: self.contexts.own, source: CommRank(from), tag: self.tag };
+        let peer = (self.job_rank(from), self.comm.0 as u64);
         let what = || WaitingFor { peer: CommRank(from), peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
@@ -300,7 +273,7 @@ impl Party {
             // SAFETY: as above.
             _ => unsafe { process.port.begin_receive(&envelope, check, peer, 0, place)? },
         };
-        Ok(self.pending(Some(posted), Some(place.1 as u64)))
+        Ok(Pending::new(Some(posted), Some(place.1 as u64), self.contexts))
     }
 
     /// The NIC does something for all members: posts this one's arrival, with a contribution for which there
@@ -441,10 +414,10 @@ impl Members for Party {
     type Message = Pending;
 
     fn post_send(&self, to: u32, data: Memory) -> MpiResult<Pending> {
-        with(|process| self.post_send_of(process, to, data, Check::NONE))
+        with(|process| self.send_checked(process, to, (data, Check::NONE)))
     }
 
     fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Pending> {
-        with(|process| self.post_receive_of(process, from, place, Check::NONE))
+        with(|process| self.receive_checked(process, from, (place, Check::NONE)))
     }
 }

@@ -1,7 +1,7 @@
 //! The calls about Cartesian topologies (MPI-5.0, §8.5.1, §8.5.5 to §8.5.8). Making one, and taking it apart,
 //! costs one meeting: who goes where is computed.
 
-use super::{ints, member, too_short};
+use super::{ints, too_short};
 use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -115,7 +115,7 @@ pub fn coords(comm: MPI_Comm, rank: c_int, maxdims: c_int) -> MpiResult<Vec<c_in
     let process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let grid = grid_of(communicator)?;
-    let rank = member(communicator, "rank", rank)?;
+    let rank = communicator.member("rank", rank)?;
     room(grid, maxdims)?;
     Ok(ints(&grid.coordinates(rank)))
 }

@@ -57,7 +57,7 @@ pub fn create_adjacent(
     checked_weights("sourceweights", sources.1)?;
     checked_weights("destweights", destinations.1)?;
     let weights = match (sources.1, destinations.1) {
-        (Some(sources), Some(destinations)) => Some((sources.into(), destinations.into())),
+        (Some(sources), Some(destinations)) => Some([sources.into(), destinations.into()]),
         (None, None) => None,
         _ => {
             let value = "of another kind than 'sourceweights'";
@@ -113,7 +113,7 @@ pub fn create(
     let own = Neighbourhood {
         sources: ranks(1),
         destinations: ranks(0),
-        weights: weights.map(|_| (weights_at(1), weights_at(0))),
+        weights: weights.map(|_| [weights_at(1), weights_at(0)]),
     };
     made(Primitive::DistGraphCreate, comm, own)
 }

@@ -1,6 +1,6 @@
 //! Graph topologies, of which every process knows all (MPI-5.0, §8.5.3, §8.5.5).
 
-use super::{ints, member, too_short};
+use super::{ints, too_short};
 use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -100,7 +100,7 @@ pub fn neighbours(comm: MPI_Comm, rank: c_int) -> MpiResult<Vec<c_int>> {
     let process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let graph = graph_of(communicator)?;
-    let node = member(communicator, "rank", rank)?;
+    let node = communicator.member("rank", rank)?;
     Ok(ints(graph.neighbours(node)))
 }
 

@@ -11,7 +11,6 @@ pub mod graph;
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::object::Communicator;
 use crate::process;
 use std::ffi::c_int;
 
@@ -29,14 +28,6 @@ pub fn test(comm: MPI_Comm) -> MpiResult<c_int> {
 /// Numbers as calls answer them.
 pub fn ints(values: &[u32]) -> Vec<c_int> {
     values.iter().map(|&value| value as c_int).collect()
-}
-
-/// The rank of an argument in a communicator.
-fn member(communicator: &Communicator, argument: &'static str, value: c_int) -> MpiResult<u32> {
-    communicator.peer(argument, value)?.map(u32::from).ok_or_else(|| {
-        let allowed = format!("{} has ranks 0..{}", communicator.title(), communicator.size - 1);
-        MpiError::argument(MPI_ERR_RANK, argument, "MPI_PROC_NULL", allowed)
-    })
 }
 
 /// An array of results that is too short.

@@ -192,18 +192,17 @@ standard that are yet to come (`tests/mpi4py/exclusions.toml`):
 
 /// Lines of at most 120 columns.
 fn wrapped(text: &str) -> String {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.len() + 1 + word.len() <= 120 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
+    let (mut lines, mut column) = (String::new(), 0);
+    for word in text.split_inclusive(' ') {
+        if column + word.trim_end().len() > 120 {
+            lines.truncate(lines.trim_end().len());
+            lines.push('\n');
+            column = 0;
         }
+        lines.push_str(word);
+        column += word.len();
     }
-    lines.join("\n")
+    lines
 }
 
 #[cfg(test)]

@@ -233,26 +233,21 @@ fn functions(text: &mut String, tables: &Tables, prefix: &str) {
     for functions in exported.chunk_by(|one, next| one.chapter == next.chapter) {
         let chapter = functions[0].chapter;
         writeln!(text, "/* {} (chapter {chapter}) */", chapter_title(chapter)).unwrap();
-        for function in functions {
-            prototype(text, function, prefix, &format!(");{}", deprecation(function.since)));
+        for Function { name, returns, parameters, since, .. } in functions {
+            let (start, end) = (format!("{returns} {prefix}{name}("), format!(");{}", deprecation(*since)));
+            match parameters.is_empty() {
+                true => wrapped(text, &start, &["void"], &end),
+                false => wrapped(text, &start, parameters, &end),
+            }
         }
         text.push('\n');
     }
 }
 
-fn prototype(text: &mut String, function: &Function, prefix: &str, end: &str) {
-    let start = format!("{} {prefix}{}(", function.returns, function.name);
-    let parameters: Vec<&str> = match function.parameters.is_empty() {
-        true => vec!["void"],
-        false => function.parameters.iter().map(String::as_str).collect(),
-    };
-    wrapped(text, &start, &parameters, end);
-}
-
 /// A list of parameters, broken into lines of at most [`WIDTH`].
-fn wrapped(text: &mut String, start: &str, parameters: &[&str], end: &str) {
+fn wrapped(text: &mut String, start: &str, parameters: &[impl AsRef<str>], end: &str) {
     let mut line = start.to_owned();
-    for (index, parameter) in parameters.iter().enumerate() {
+    for (index, parameter) in parameters.iter().map(AsRef::as_ref).enumerate() {
         let tail = if index + 1 == parameters.len() { end } else { "," };
         let gap = if index == 0 { "" } else { " " };
         if index > 0 && line.len() + gap.len() + parameter.len() + tail.len() > WIDTH {
@@ -269,23 +264,20 @@ fn deprecation(since: Since) -> String {
     since.deprecated.map_or_else(String::new, |version| format!(" /* deprecated in MPI-{version} */"))
 }
 
-fn inline_function(text: &mut String, function: &Function, prefix: &str) {
-    let kind = function.name.trim_start_matches("MPI_");
-    let start = format!("BCS_MPI_INLINE {} {prefix}{}(", function.returns, function.name);
-    let parameters: Vec<&str> = function.parameters.iter().map(String::as_str).collect();
-    wrapped(text, &start, &parameters, ") {");
-    let name = |parameter: &str| parameter.rsplit([' ', '*']).next().unwrap_or_default().to_owned();
-    let argument = name(parameters[0]);
-    match kind.split_once('_') {
+fn inline_function(text: &mut String, Function { name, returns, parameters, .. }: &Function, prefix: &str) {
+    wrapped(text, &format!("BCS_MPI_INLINE {returns} {prefix}{name}("), parameters, ") {");
+    let argument = |index: usize| parameters[index].rsplit([' ', '*']).next().unwrap_or_default();
+    let from = argument(0);
+    match name.trim_start_matches("MPI_").split_once('_') {
         Some(("Status", _)) => {
-            let pairs = [parameters[0], parameters[1]].map(|p| (name(p), p.contains("MPI_Fint")));
-            status_conversion(text, &pairs[0], &pairs[1]);
+            let form = |index: usize| (argument(index), parameters[index].contains("MPI_Fint"));
+            status_conversion(text, form(0), form(1));
         }
         Some((object, "c2f")) => {
-            writeln!(text, "    return (MPI_Fint) {prefix}MPI_{object}_toint({argument});").unwrap();
+            writeln!(text, "    return (MPI_Fint) {prefix}MPI_{object}_toint({from});").unwrap();
         }
         Some((object, _)) => {
-            writeln!(text, "    return {prefix}MPI_{object}_fromint((int) {argument});").unwrap();
+            writeln!(text, "    return {prefix}MPI_{object}_fromint((int) {from});").unwrap();
         }
         None => {}
     }
@@ -293,8 +285,8 @@ fn inline_function(text: &mut String, function: &Function, prefix: &str) {
 }
 
 /// The body of a conversion between two forms of a status; a form is an array of integers or a structure.
-fn status_conversion(text: &mut String, from: &(String, bool), to: &(String, bool)) {
-    let member = |(name, is_array): &(String, bool), index: usize| match (is_array, index) {
+fn status_conversion(text: &mut String, from: (&str, bool), to: (&str, bool)) {
+    let member = |(name, is_array): (&str, bool), index: usize| match (is_array, index) {
         (true, _) => format!("{name}[{index}]"),
         (false, 0) => format!("{name}->MPI_SOURCE"),
         (false, 1) => format!("{name}->MPI_TAG"),

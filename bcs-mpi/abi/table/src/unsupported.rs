@@ -44,31 +44,26 @@ pub fn render(tables: &Tables, defined: &BTreeSet<String>) -> Result<String, Str
             ));
         }
         let names = (0..parameters.len()).map(|index| format!("_p{index}"));
-        let (names, options, body) =
-            (names.collect::<Vec<_>>().join(", "), options(tables, function), body(function));
+        let (names, (options, body)) = (names.collect::<Vec<_>>().join(", "), refusal(tables, function));
         writeln!(text, "calls! {{ {name}({names}) [{options}] {{ {body} }} }}").unwrap();
     }
     Ok(text)
 }
 
-/// Whose error handler is asked; of the tool interface none.
-fn options(tables: &Tables, function: &Function) -> String {
+/// The options, which say whose error handler is asked, and the body; of the tool interface none is asked.
+fn refusal(tables: &Tables, Function { name, parameters, .. }: &Function) -> (String, String) {
+    if name.starts_with("MPI_T_") {
+        return ("plain".to_owned(), format!("tools::refuse({})", tool_error(parameters)));
+    }
     let kinds = ["MPI_Comm", "MPI_Session", "MPI_Win", "MPI_File"];
     let is_owner = |parameter: &String| kinds.contains(&&*rust_type(tables, parameter));
-    match function.parameters.iter().position(is_owner) {
-        _ if function.name.starts_with("MPI_T_") => "plain".to_owned(),
+    let options = match parameters.iter().position(is_owner) {
         // Files that are not open have the handler of MPI_FILE_NULL (§14.7).
-        _ if function.name.starts_with("MPI_File_") => "on MPI_FILE_NULL".to_owned(),
+        _ if name.starts_with("MPI_File_") => "on MPI_FILE_NULL".to_owned(),
         Some(position) => format!("on _p{position}"),
         None => String::new(),
-    }
-}
-
-fn body(function: &Function) -> String {
-    match function.name.starts_with("MPI_T_") {
-        true => format!("tools::refuse({})", tool_error(&function.parameters)),
-        false => "Err(unsupported())?".to_owned(),
-    }
+    };
+    (options, "Err(unsupported())?".to_owned())
 }
 
 /// What a function of the tool interface says of an object that cannot be.

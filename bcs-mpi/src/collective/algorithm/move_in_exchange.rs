@@ -39,6 +39,7 @@ pub async fn move_blocks(exchange: &Exchange, movement: &Movement<'_>) -> MpiRes
         }
         _ => Giving::Each { blocks: &blocks, combined: false },
     };
+    let contribution = Contribution { giving, readers: &readers };
     // SAFETY: the promise of `Memory::new`.
-    unsafe { exchange.move_blocks(Contribution { giving, readers: &readers }, &destinations).await }
+    unsafe { exchange.move_operands(contribution, &destinations, false, |_| Ok(())).await }
 }

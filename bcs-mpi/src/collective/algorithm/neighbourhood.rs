@@ -60,12 +60,12 @@ pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiRe
     let mut join = Join::new();
     let (landings, wires) = (receive.landings()?, send.wires()?);
     for edge in &neighbours.incoming {
-        let place = (landings.at(edge.block), receive.signature(edge.block));
-        join.add(with(|process| party.receive_along(process, edge.peer, place))?);
+        let place = (landings.at(edge.block), party.check(receive.signature(edge.block)));
+        join.add(with(|process| party.receive_checked(process, edge.peer, place))?);
     }
     for edge in &neighbours.outgoing {
-        let block = (wires.at(edge.block), send.signature(edge.block));
-        join.add(with(|process| party.send_along(process, edge.peer, block))?);
+        let block = (wires.at(edge.block), party.check(send.signature(edge.block)));
+        join.add(with(|process| party.send_checked(process, edge.peer, block))?);
     }
     let copied = with(|process| exchange.copy_own(&party, process));
     join.all().await?;

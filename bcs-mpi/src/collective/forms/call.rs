@@ -26,16 +26,6 @@ pub struct Call {
 }
 
 impl Call {
-    /// The non-blocking form.
-    pub fn immediate(primitive: Primitive, comm: MPI_Comm) -> Self {
-        Self { primitive, form: Form::NonBlocking, comm }
-    }
-
-    /// The persistent form.
-    pub fn persistent(primitive: Primitive, comm: MPI_Comm) -> Self {
-        Self { primitive, form: Form::Persistent, comm }
-    }
-
     /// The blocking form.
     pub fn blocking(primitive: Primitive, comm: MPI_Comm) -> Self {
         Self { primitive, form: Form::Blocking, comm }

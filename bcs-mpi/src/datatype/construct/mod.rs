@@ -21,11 +21,6 @@ use crate::object::datatype::typemap::Type;
 use crate::process::{self, Process};
 use std::sync::Arc;
 
-/// Component of a type by its handle.
-fn component(process: &Process, argument: &'static str, handle: MPI_Datatype) -> MpiResult<Arc<Type>> {
-    process.datatypes.find(argument, handle).cloned()
-}
-
 /// Makes a type.
 fn make(
     process: &mut Process,
@@ -76,33 +71,20 @@ fn check(constructor: &Constructor) -> MpiResult {
     }
 }
 
-/// MPI_Type_contiguous, MPI_Type_vector and the like: a type of one component.
+/// MPI_Type_contiguous, MPI_Type_vector and the like: a type of these components, the argument of this name.
 ///
 /// # Errors
 /// Wrong arguments, or a type that is too large.
-pub fn create(large: bool, constructor: Constructor, oldtype: MPI_Datatype) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    check(&constructor)?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, constructor, [of].into(), large)
-}
-
-/// MPI_Type_create_struct: displacements in bytes.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn create_struct(
+pub fn create(
     large: bool,
-    blocklengths: Box<[i64]>,
-    displacements: Box<[i64]>,
-    types: &[MPI_Datatype],
+    constructor: Constructor,
+    (argument, types): (&'static str, &[MPI_Datatype]),
 ) -> MpiResult<MPI_Datatype> {
     let mut process = process::enter()?;
-    let constructor = Constructor::Struct { blocklengths, displacements };
     check(&constructor)?;
-    let types =
-        types.iter().map(|of| component(&process, "array_of_types", *of)).collect::<MpiResult<_>>()?;
-    make(&mut process, constructor, types, large)
+    let components = types.iter().map(|of| process.datatypes.find(argument, *of).cloned());
+    let components = components.collect::<MpiResult<_>>()?;
+    make(&mut process, constructor, components, large)
 }
 
 /// MPI_Type_dup: the same type with copies of the attributes whose keys say so; committed if the old one is.
@@ -112,7 +94,7 @@ pub fn create_struct(
 pub fn dup(oldtype: MPI_Datatype) -> MpiResult<MPI_Datatype> {
     let (of, committed) = {
         let process = process::enter()?;
-        let of = component(&process, "oldtype", oldtype)?;
+        let of = process.datatypes.find("oldtype", oldtype)?.clone();
         (of, process.datatypes.committed("oldtype", oldtype).is_ok())
     };
     let copied = attributes::copy_all(oldtype)?;

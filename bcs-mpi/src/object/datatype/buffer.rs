@@ -368,22 +368,14 @@ pub unsafe fn copy_to(layout: &Layout, from: *const u8, to: &mut Incoming) {
 }
 
 impl Staged {
-    /// Puts packed bytes from elsewhere where the program wants them.
-    ///
-    /// # Safety
-    /// `from` must be readable for `bytes` bytes, and the buffer of the receive still be writable.
-    pub unsafe fn fill_from(&self, from: *const u8, bytes: usize) {
-        // SAFETY: the caller's promise, and that of `Elements::new`.
-        unsafe { self.layout.cursor().unpack(from, bytes, self.buffer) };
-    }
-
     /// Puts the first `bytes` bytes, which have arrived, where the program wants them.
     ///
     /// # Safety
     /// The buffer of the receive must still be writable.
     pub unsafe fn unpack(&self, bytes: usize) {
+        let (from, bytes) = (self.message.as_ptr().cast(), bytes.min(self.message.len()));
         // SAFETY: the buffer has room for `message`'s elements, by the promise of `Elements::new`, and still
         // is one; the bytes arrived.
-        unsafe { self.fill_from(self.message.as_ptr().cast(), bytes.min(self.message.len())) };
+        unsafe { self.layout.cursor().unpack(from, bytes, self.buffer) };
     }
 }

@@ -165,12 +165,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The block that the cursor is in: its offset and bytes in one iteration.
+    /// Where the iteration that the cursor is in begins.
     #[inline]
-    fn whole_block(&self) -> (i64, i64) {
-        let start = self.base.wrapping_add(self.iteration.wrapping_mul(self.leaf.stride));
-        let piece = self.leaf.piece(self.block);
-        (start.wrapping_add(piece.offset), piece.bytes)
+    fn start(&self) -> isize {
+        self.base.wrapping_add(self.iteration.wrapping_mul(self.leaf.stride)) as isize
     }
 
     /// The bytes from here to the end of their block: offset and number; none at the end.
@@ -179,8 +177,9 @@ impl<'a> Cursor<'a> {
         if self.position == self.end {
             return None;
         }
-        let (offset, bytes) = self.whole_block();
-        Some((offset.wrapping_add(self.byte) as isize, (bytes - self.byte) as usize))
+        let piece = self.leaf.piece(self.block);
+        let within = piece.offset.wrapping_add(self.byte) as isize;
+        Some((self.start().wrapping_add(within), (piece.bytes - self.byte) as usize))
     }
 
     /// Goes on by bytes of the block that the cursor is in.
@@ -225,8 +224,7 @@ impl<'a> Cursor<'a> {
             let leaf = self.leaf;
             if self.byte == 0 && self.block == 0 && left >= leaf.bytes {
                 let count = (leaf.count - self.iteration).min(left / leaf.bytes);
-                let start = self.base.wrapping_add(self.iteration.wrapping_mul(leaf.stride));
-                let at = memory.wrapping_offset(start as isize);
+                let at = memory.wrapping_offset(self.start());
                 // SAFETY: the caller's promise for the bytes of these iterations.
                 unsafe { iterations(way, at, packed, leaf, count) };
                 self.position += count * leaf.bytes;
@@ -259,8 +257,7 @@ impl<'a> Cursor<'a> {
             return 0;
         }
         let leaf = self.leaf;
-        let start = self.base.wrapping_add(self.iteration.wrapping_mul(leaf.stride));
-        let at = memory.wrapping_offset(start as isize);
+        let at = memory.wrapping_offset(self.start());
         let (blocks, all, bytes) = match &leaf.body {
             Body::One => return 0,
             Body::Equal(offsets) => {
@@ -308,19 +305,12 @@ impl<'a> Cursor<'a> {
         unsafe { self.run(Way::Unpack, memory, from.cast_mut(), bytes) }
     }
 
-    /// Blocks of equal length and distance from here on, when the cursor is at the first byte of one: offset
-    /// and blocks.
-    fn regular(&self) -> Option<(isize, StridedBlocks)> {
+    /// Blocks of equal length and distance from here on, when the cursor is at the first byte of one: how
+    /// many, and how far apart.
+    fn regular(&self) -> Option<(usize, isize)> {
         let leaf = self.leaf;
-        if self.position == self.end || self.byte != 0 || !matches!(leaf.body, Body::One) {
-            return None;
-        }
-        let start = self.base.wrapping_add(self.iteration.wrapping_mul(leaf.stride));
-        let count = (leaf.count - self.iteration) as usize;
-        Some((
-            start as isize,
-            StridedBlocks { count, stride: leaf.stride as isize, block: leaf.block as usize },
-        ))
+        let is_at_one = self.position != self.end && self.byte == 0 && matches!(leaf.body, Body::One);
+        is_at_one.then(|| ((leaf.count - self.iteration) as usize, leaf.stride as isize))
     }
 
     /// Goes on by whole blocks of those that [`Self::regular`] answers.
@@ -411,14 +401,14 @@ pub unsafe fn copy(from: &Layout, source: *const u8, to: &Layout, target: *mut u
         };
         if there == room
             && there <= left
-            && let (Some((_, read)), Some((_, write))) = (reader.regular(), writer.regular())
+            && let (Some((blocks, read_stride)), Some((places, write_stride))) =
+                (reader.regular(), writer.regular())
         {
-            let count = read.count.min(write.count).min(left / there);
-            let strides = (read.stride, write.stride);
+            let count = blocks.min(places).min(left / there);
             // SAFETY: the caller's promise for these blocks.
             unsafe {
                 let (from, to) = (source.wrapping_offset(read_at), target.wrapping_offset(write_at));
-                copy_across(from, to, there, strides, count);
+                copy_across(from, to, there, (read_stride, write_stride), count);
             }
             reader.pass_regular(count);
             writer.pass_regular(count);

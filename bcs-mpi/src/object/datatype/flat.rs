@@ -385,10 +385,7 @@ fn next_stride(first: &Node, count: i64, stride: i64, node: &Node) -> Option<i64
         return None;
     }
     let distance = node.offset().checked_sub(first.offset())?;
-    if count == 1 || stride.checked_mul(count) == Some(distance) {
-        return Some(if count == 1 { distance } else { stride });
-    }
-    None
+    if count == 1 { Some(distance) } else { Some(stride).filter(|_| goes_on(count, stride, distance)) }
 }
 
 /// Turns blocks that follow each other into leaves: loops where they are regular, lists where not.

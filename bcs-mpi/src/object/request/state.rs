@@ -11,7 +11,7 @@ use super::generalized::Generalized;
 use super::status::Status;
 use super::steps::{Steps, UnderWay};
 use crate::constants::MPI_Comm;
-use crate::error::{MpiError, MpiResult};
+use crate::error::MpiResult;
 use crate::object::attached_buffer::{AttachedBuffers, Level};
 use crate::object::communicators::Communicators;
 use crate::object::datatype::buffer::Staged;
@@ -110,7 +110,7 @@ impl State {
                 Some(active) => active.look(parts),
                 None => Ok(Some(Finished::well(Status::EMPTY))),
             },
-            State::Pair(pair) => ended(pair.look(parts)),
+            State::Pair(pair) => pair.look(parts),
             State::Flush(flush) => ended(flush.look(parts)),
             State::Steps(steps) => ended(steps.take_end()),
             State::Generalized(generalized) => {
@@ -135,34 +135,21 @@ fn ended(result: MpiResult<Option<Status>>) -> MpiResult<Option<Finished>> {
 /// A send and a receive that are under way under one request (MPI-5.0, §3.10): it is complete when both are,
 /// and its status is the receive's.
 pub struct Pair {
-    send: Option<State>,
-    receive: Option<State>,
-    status: Status,
-    error: Option<MpiError>,
+    /// The send.
+    pub send: State,
+    /// The receive.
+    pub receive: State,
 }
 
 impl Pair {
-    /// Both, just started.
-    pub fn new(send: State, receive: State) -> Self {
-        Self { send: Some(send), receive: Some(receive), status: Status::EMPTY, error: None }
-    }
-
-    fn look(&mut self, parts: &mut Parts<'_>) -> MpiResult<Option<Status>> {
-        if let Some(send) = &mut self.send
-            && send.look(parts)?.is_some()
-        {
-            self.send = None;
+    fn look(&mut self, parts: &mut Parts<'_>) -> MpiResult<Option<Finished>> {
+        for state in [&mut self.send, &mut self.receive] {
+            if let Some(finished) = state.look(parts)? {
+                *state = State::Complete(finished);
+            }
         }
-        if let Some(receive) = &mut self.receive
-            && let Some(finished) = receive.look(parts)?
-        {
-            (self.status, self.error) = (finished.status, finished.error);
-            self.receive = None;
-        }
-        if self.send.is_some() || self.receive.is_some() {
-            return Ok(None);
-        }
-        self.error.take().map_or(Ok(Some(self.status)), Err)
+        let is_over = |state: &State| matches!(state, State::Complete(_));
+        if is_over(&self.send) && is_over(&self.receive) { self.receive.look(parts) } else { Ok(None) }
     }
 }
 

@@ -44,9 +44,6 @@ impl Graph {
     }
 }
 
-/// Weights of the edges that come in, and of those that go out.
-pub type Weights = (Box<[c_int]>, Box<[c_int]>);
-
 /// What a process knows of a distributed graph: its own edges (§8.5.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbourhood {
@@ -55,5 +52,5 @@ pub struct Neighbourhood {
     /// Where edges lead to.
     pub destinations: Box<[u32]>,
     /// The weights of both, where the graph has weights.
-    pub weights: Option<Weights>,
+    pub weights: Option<[Box<[c_int]>; 2]>,
 }

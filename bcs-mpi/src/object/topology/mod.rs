@@ -5,6 +5,6 @@ mod grid;
 mod neighbours;
 pub mod wiring;
 
-pub use cached::{Graph, Neighbourhood, Topology, Weights};
+pub use cached::{Graph, Neighbourhood, Topology};
 pub use grid::Grid;
 pub use neighbours::{Edge, Neighbours};
