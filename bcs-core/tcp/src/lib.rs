@@ -493,11 +493,7 @@ impl<M: GlobalMemory + Send> Driven for TcpFabric<M> {
                 sockets.push((node, wire.stream.as_fd()));
             }
         }
-        Some(LinkDescriptors {
-            memory: self.memory.file(),
-            ring_bytes: self.options.ring_bytes,
-            sockets,
-        })
+        Some(LinkDescriptors { memory: self.memory.file(), ring_bytes: self.options.ring_bytes, sockets })
     }
 
     fn leave(&mut self, patience: Duration) {

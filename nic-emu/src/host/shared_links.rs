@@ -239,6 +239,8 @@ impl NodeLinks for SharedLinks {
                     break;
                 }
             }
+            // More than one look takes: somebody is to go on, also if this rank does not.
+            stays |= end.has_records();
         }
         Ok(stays)
     }

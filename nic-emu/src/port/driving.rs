@@ -6,32 +6,59 @@ use super::rank_port::Port;
 use crate::global::Waiter;
 use crate::host::shared_links::SharedLinks;
 use crate::memory::token::Holder;
-use crate::policy::DRIVING_NS;
+use crate::policy::{AWAY_NS, DRIVING_NS};
 
 /// The links, and who drives them.
 pub struct Driving {
     links: SharedLinks,
     waiter: Waiter,
+    /// This rank has left something to the NIC thread, and leaves the links to it until then.
+    away_until_ns: u64,
+    /// How long it does so, and when it has left something last.
+    away_ns: u64,
+    left_ns: u64,
+    is_away: bool,
 }
 
 impl Driving {
     /// Drives these.
     pub fn new(links: SharedLinks) -> Self {
-        Self { links, waiter: Waiter::default() }
+        let waiter = Waiter::default();
+        Self { links, waiter, away_until_ns: 0, away_ns: 0, left_ns: 0, is_away: false }
+    }
+
+    /// Something is left to the NIC thread.
+    fn leave(&mut self, now_ns: u64) {
+        let (least, most) = (*AWAY_NS.start(), *AWAY_NS.end());
+        let is_soon = now_ns.saturating_sub(self.left_ns) < SOON * self.away_ns;
+        self.away_ns = if is_soon { (2 * self.away_ns).min(most) } else { least };
+        self.left_ns = now_ns;
+        self.away_until_ns = now_ns + self.away_ns;
+        self.is_away = true;
     }
 }
 
+/// After how many times as long as a rank was away it has driven the links for a good while.
+const SOON: u64 = 4;
+
 impl Port {
+    /// Whether this rank drives the links when it waits.
+    #[inline]
+    pub(super) fn drives(&self) -> bool {
+        self.links.as_ref().is_some_and(|driving| !driving.is_away)
+            && self.memory.header().remote.thread_drives.get() == 0
+    }
+
     /// Says that this rank drives the links, also before it has something to do: the NIC thread leaves them
     /// to it for a while. Who sleeps as soon as others want its core does not say so.
     #[inline]
     pub(super) fn say_that_it_drives(&self) {
-        if self.links.is_some() && self.crowd.as_ref().is_some_and(|crowd| !crowd.stays_crowded()) {
+        if self.drives() && self.crowd.as_ref().is_some_and(|crowd| !crowd.stays_crowded()) {
             self.memory.header().remote.driven_ns.set((self.clock)());
         }
     }
 
-    /// This rank is about to sleep: the NIC thread has the links from now on.
+    /// This rank is about to sleep, or leaves something to the NIC thread, which has the links from now on.
     pub(super) fn hand_over_links(&self) {
         let driven_ns = &self.memory.header().remote.driven_ns;
         if self.links.is_some() && driven_ns.get() != 0 {
@@ -40,26 +67,35 @@ impl Port {
         }
     }
 
-    /// Whether the NIC thread leaves the links to ranks, and so looks soon whether they still drive them.
+    /// Whether a rank has driven the links lately, so that the NIC thread looks soon whether it still does.
     pub(super) fn is_driven(&self) -> bool {
         let driven_ns = self.memory.header().remote.driven_ns.get();
-        self.links.is_some() && (self.clock)() < driven_ns.saturating_add(DRIVING_NS)
+        self.drives() && (self.clock)() < driven_ns.saturating_add(DRIVING_NS)
     }
 
-    /// Sends what is for other nodes and takes what has come from them, if this rank can and nobody else is
-    /// the processor. True if something has moved.
+    /// Sends what is for other nodes and takes what has come from them, if it is for this rank to do that,
+    /// and nobody else is the processor. True if something has moved.
     pub(super) fn drive_links(&mut self) -> Result<bool, PortError> {
+        let Some(driving) = &mut self.links else { return Ok(false) };
+        driving.is_away = driving.is_away && (self.clock)() < driving.away_until_ns;
+        if !self.drives() {
+            return Ok(false);
+        }
         self.say_that_it_drives();
         let Some(driving) = &mut self.links else { return Ok(false) };
         let token = self.memory.token();
         if !token.looks_free() || !token.try_take(Holder::rank(self.local_rank)) {
             return Ok(false);
         }
-        let passed = driving.waiter.pass(&self.memory, &mut driving.links);
         let arrived = self.memory.header().remote.arrived.get();
+        let passed = driving.waiter.pass(&self.memory, &mut driving.links);
         // Orders completions against the look at who sleeps: see `waiting`.
         token.release_and_fence();
         let passed = passed?;
+        if passed.left {
+            driving.leave((self.clock)());
+            self.memory.header().remote.driven_ns.set(0);
+        }
         self.wake(&passed.touched);
         if passed.left || arrived != self.arrived.replace(arrived) {
             self.wake_nic_thread();

@@ -61,7 +61,7 @@ impl Port {
     /// After a slice of this node: what it has left for other nodes is the NIC thread's business.
     #[cold]
     fn pass_on(&self) {
-        if self.links.is_some() {
+        if self.drives() {
             // The rank itself goes on with it.
             return;
         }
@@ -254,10 +254,11 @@ impl Port {
         if !self.may_stay_asleep() {
             return false;
         }
+        let drives = self.drives();
         let Some(crowd) = &mut self.crowd else { return true };
         let is_crowded = crowd.is_crowded((self.clock)());
         // Who drives the links gets on by itself.
-        let gives_way = if self.links.is_some() { crowd.stays_crowded() } else { is_crowded };
+        let gives_way = if drives { crowd.stays_crowded() } else { is_crowded };
         waiting.yields > policy::YIELDS_OF_SEVERAL || waiting.request != RequestId::NONE && gives_way
     }
 

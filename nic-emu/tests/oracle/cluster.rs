@@ -195,7 +195,9 @@ impl Cluster {
     fn attend(&mut self, node: usize) {
         let by_rank = self.driving.as_mut().is_some_and(|random| random.once_in(2));
         match &mut self.driving {
-            Some(random) if by_rank && self.slow != Some(node) && !self.ended.contains(NodeId(node as u32)) => {
+            Some(random)
+                if by_rank && self.slow != Some(node) && !self.ended.contains(NodeId(node as u32)) =>
+            {
                 self.links[node].drive(&self.memories[node], random);
             }
             _ => _ = self.poll(node),

@@ -198,7 +198,8 @@ mod tests {
         let inherited = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut variables = of_application(inherited, &job.applications[0]);
         let links = LinkPlaces { memory: 130, ring_bytes: 4096, nodes: 2, sockets: vec![(0, 131, 7)] };
-        let here = Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd: Some(129), links: Some(links) };
+        let here =
+            Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd: Some(129), links: Some(links) };
         add_job(&mut variables, job, 0, need, &here);
         variables
     }

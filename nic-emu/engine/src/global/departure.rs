@@ -92,7 +92,12 @@ fn may_be_ahead(memory: &NicMemory, node: u32, bytes: u64) -> Result<bool, Corru
     Ok(bytes <= most.saturating_sub(memory.node_state(node)?.ahead.get()))
 }
 
-fn note_ahead(memory: &NicMemory, node: u32, (origin, slab): (Rank, SlabId), bytes: u64) -> Result<(), Corrupt> {
+fn note_ahead(
+    memory: &NicMemory,
+    node: u32,
+    (origin, slab): (Rank, SlabId),
+    bytes: u64,
+) -> Result<(), Corrupt> {
     memory.node_state(node)?.ahead.add(bytes as i64);
     let of_slab = memory.rank(local(memory, origin)?)?.ahead.get(slab.index());
     let limit = crate::memory::slab::SLABS as u64;

@@ -226,6 +226,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
             touched.push(completer.touched);
         }
         self.tell_rest(memory, moves_before);
+        memory.header().remote.thread_drives.set(u32::from(!self.is_idle()));
         // What was handed to the network leaves it with the next poll: nobody is to sleep before.
         moved |= self.moves() != moves_before;
         Ok(Polled::Done { moved, touched })

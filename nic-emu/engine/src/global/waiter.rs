@@ -130,7 +130,9 @@ impl Pass<'_> {
         answer: &mut dyn FnMut(&[u8]),
     ) -> Result<Taking, Corrupt> {
         // What makes no sense the NIC thread finds, too, and says so.
-        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Ok(Taking::Left) };
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(Taking::Left);
+        };
         let Some(record) = Record::decode(header, payload.len()) else { return Ok(Taking::Left) };
         match record.kind {
             Kind::Matched if self.memory.local_rank(record.rank)?.is_some() => {

@@ -192,12 +192,9 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
     let rest = remote.rest.get();
     fence(Ordering::Acquire);
     let by_ranks = &remote.by_ranks;
-    let [moves, sent, taken] = [
-        (&remote.moves, &by_ranks.moves),
-        (&remote.sent, &by_ranks.sent),
-        (&remote.taken, &by_ranks.taken),
-    ]
-    .map(|(by_thread, by_ranks)| by_thread.get().wrapping_add(by_ranks.get()));
+    let [moves, sent, taken] =
+        [(&remote.moves, &by_ranks.moves), (&remote.sent, &by_ranks.sent), (&remote.taken, &by_ranks.taken)]
+            .map(|(by_thread, by_ranks)| by_thread.get().wrapping_add(by_ranks.get()));
     // What a local slice has left for the global ones, and the driver has not seen.
     let left = remote.outbound.get() != 0
         || !remote.matches.is_empty()

@@ -191,6 +191,8 @@ pub struct RemoteState {
     pub by_ranks: ByRanks,
     /// When a rank drove the links last, in nanoseconds of the driver's clock.
     pub driven_ns: Word64,
+    /// Whether something is under way that only the NIC thread can go on with: it drives the links then.
+    pub thread_drives: Word,
 }
 
 /// What ranks that wait have done of a node's part between nodes, since the start.

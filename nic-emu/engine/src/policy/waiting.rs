@@ -135,6 +135,11 @@ pub const YIELDS_OF_SEVERAL: u32 = 20_000;
 /// nanoseconds: so long may pass until it sees that none does any more.
 pub const DRIVING_NS: u64 = 200_000;
 
+/// How long a rank that has left something to the NIC thread leaves the links to it, too, in nanoseconds: at
+/// first, and, twice as long each time that it soon has to do so again, at most. Two who drive the links in
+/// turns are slower than either.
+pub const AWAY_NS: std::ops::RangeInclusive<u64> = 100_000..=4_000_000;
+
 /// How long the answer is good for whether others want the core, in nanoseconds: asking takes some 1.5 µs.
 pub const CROWD_GOOD_FOR_NS: u64 = 20_000;
 

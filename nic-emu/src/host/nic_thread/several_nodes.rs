@@ -179,8 +179,9 @@ impl<'a> NodeDriver<'a> {
     /// Whether a rank that waits has driven the links lately. This thread then leaves them to it: a packet
     /// would wake both, and one would find nothing.
     fn leaves_links_to_ranks(&self, now: u64) -> bool {
-        let driven_ns = self.memory.header().remote.driven_ns.get();
-        !self.polls && now < driven_ns.saturating_add(DRIVING_NS)
+        let remote = &self.memory.header().remote;
+        let driven_ns = remote.driven_ns.get();
+        !self.polls && remote.thread_drives.get() == 0 && now < driven_ns.saturating_add(DRIVING_NS)
     }
 
     /// Sleeps while ranks drive the links, until one of them finds what it cannot do itself, something is

@@ -37,8 +37,9 @@ impl Launcher<'_> {
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
             .map_err(|error| cannot("open /dev/null", error.into()))?;
-        let high =
-            |fd: BorrowedFd<'_>| duplicate(fd).map_err(|error| cannot("duplicate the NIC's descriptor", error));
+        let high = |fd: BorrowedFd<'_>| {
+            duplicate(fd).map_err(|error| cannot("duplicate the NIC's descriptor", error))
+        };
         let nic_fd = high(self.nic.host.descriptor())?;
         let wake_fd = self.nic.host.wake_descriptor().map(high).transpose()?;
         let mut link_fds = Vec::new();
@@ -53,7 +54,10 @@ impl Launcher<'_> {
                     Ok(number)
                 };
                 let places = places_of(&links, nodes, inherit);
-                Some(places.map_err(|error| cannot("duplicate the descriptors of the job's network", error))?)
+                Some(
+                    places
+                        .map_err(|error| cannot("duplicate the descriptors of the job's network", error))?,
+                )
             }
         };
         let inherited: Vec<_> = [Some(&nic_fd), wake_fd.as_ref()]
