@@ -11,7 +11,8 @@
 //!
 //! Secrets lie in the link's shared memory, because whoever drives needs them. That memory belongs to the
 //! processes of one job on one node, has no name, and is left out of core dumps by whoever maps it;
-//! [`Keys::wipe`] overwrites them at the end. The expanded keys are each process's own, and in no dump either.
+//! [`Keys::wipe`] overwrites them at the end. The expanded keys are each process's own, and in no dump
+//! either.
 
 use super::seal::{KEY_BYTES, Key, NONCE_BYTES, Refused, SECRET_BYTES, derive, wipe};
 use super::state::Keys;

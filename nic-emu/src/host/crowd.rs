@@ -10,7 +10,8 @@ use crate::policy::CROWD_GOOD_FOR_NS;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
-/// Answers that have to outweigh the others until the machine is taken for one that stays crowded, twice over.
+/// Twice as many as the answers that have to outweigh the others until the machine is taken for one that
+/// stays crowded.
 const MOST_PRESSURE: u32 = 32;
 
 /// Asks how many want to run.
@@ -41,8 +42,8 @@ impl Crowd {
         }
     }
 
-    /// Whether it has mostly been crowded lately, as far as somebody has asked: a thread that looks at something
-    /// every now and then makes no crowd.
+    /// Whether it has mostly been crowded lately, as far as somebody has asked: a thread that looks at
+    /// something every now and then makes no crowd.
     pub fn stays_crowded(&self) -> bool {
         match self.file {
             Some(_) => self.pressure > MOST_PRESSURE / 2,

@@ -192,9 +192,11 @@ impl NodeLinks for SharedLinks {
     }
 
     fn receive(&mut self) -> bool {
-        self.links.iter_mut().fold(false, |moved, link| {
-            link.end.drive_receiving(link.socket.as_fd()).unwrap_or(false) || moved
-        })
+        let mut moved = false;
+        for link in &mut self.links {
+            moved |= link.end.drive_receiving(link.socket.as_fd()).unwrap_or(false);
+        }
+        moved
     }
 
     fn take(&mut self, take: &mut Take<'_>) -> Result<bool, Corrupt> {

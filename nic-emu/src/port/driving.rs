@@ -3,43 +3,8 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
-use crate::global::Waiter;
-use crate::host::shared_links::SharedLinks;
 use crate::memory::token::Holder;
-use crate::policy::{AWAY_NS, DRIVING_NS};
-
-/// The links, and who drives them.
-pub struct Driving {
-    links: SharedLinks,
-    waiter: Waiter,
-    /// This rank has left something to the NIC thread, and leaves the links to it until then.
-    away_until_ns: u64,
-    /// How long it does so, and when it has left something last.
-    away_ns: u64,
-    left_ns: u64,
-    is_away: bool,
-}
-
-impl Driving {
-    /// Drives these.
-    pub fn new(links: SharedLinks) -> Self {
-        let waiter = Waiter::default();
-        Self { links, waiter, away_until_ns: 0, away_ns: 0, left_ns: 0, is_away: false }
-    }
-
-    /// Something is left to the NIC thread.
-    fn leave(&mut self, now_ns: u64) {
-        let (least, most) = (*AWAY_NS.start(), *AWAY_NS.end());
-        let is_soon = now_ns.saturating_sub(self.left_ns) < SOON * self.away_ns;
-        self.away_ns = if is_soon { (2 * self.away_ns).min(most) } else { least };
-        self.left_ns = now_ns;
-        self.away_until_ns = now_ns + self.away_ns;
-        self.is_away = true;
-    }
-}
-
-/// After how many times as long as a rank was away it has driven the links for a good while.
-const SOON: u64 = 4;
+use crate::policy::DRIVING_NS;
 
 impl Port {
     /// Whether this rank drives the links when it waits.

@@ -13,7 +13,7 @@
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
 //! | `waits`, `lending`, `ahead`, `meeting` | how a rank waits, and lends its core; how it waits for a collective |
-//! | `driving` | how a rank that waits drives the links to other nodes |
+//! | `driving`, `link_driver` | how a rank that waits drives the links to other nodes |
 //! | `moving` | transfers that this rank is an end of |
 //! | `laning`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
 //! | `breaking` | broken communicators, as a rank sees them |
@@ -32,6 +32,7 @@ mod keeper;
 mod keeping;
 mod laning;
 mod lending;
+mod link_driver;
 mod meeting;
 mod moving;
 pub mod outstanding;

@@ -1,9 +1,9 @@
 //! A rank's port: what it is made of, and how a rank opens it.
 
 use super::ahead::Ahead;
-use super::driving::Driving;
 use super::error::PortError;
 use super::keeper::Keeping;
+use super::link_driver::LinkDriver;
 use crate::channel::{self, Mine, Stores};
 use crate::global::Waiter;
 use crate::host::clock::now_ns;
@@ -83,7 +83,7 @@ pub struct Port {
     /// What wakes the NIC thread of a job on several nodes.
     pub(super) wake_pipe: Option<OwnedFd>,
     /// Links to other nodes, where this rank can drive them.
-    pub(super) links: Option<Box<Driving>>,
+    pub(super) links: Option<Box<LinkDriver>>,
     /// Of a job on several nodes: whether others want this rank's core.
     pub(super) crowd: Option<Crowd>,
     /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was
@@ -210,7 +210,7 @@ impl Port {
     /// The same port of a rank that can drive the links of its job, where its slices let ranks do that.
     pub fn with_links(self, links: SharedLinks) -> Self {
         let drives = Waiter::applies(self.pacing);
-        Self { links: drives.then(|| Box::new(Driving::new(links))), ..self }
+        Self { links: drives.then(|| Box::new(LinkDriver::new(links))), ..self }
     }
 
     /// The NIC memory.

@@ -49,8 +49,8 @@ impl ClusterShape {
 pub struct Cluster {
     pub sim: SimCluster,
     nics: Vec<GlobalNic<SharedRoad>>,
-    /// The links of each node, as its ranks drive them that wait: with elastic slices, and where a number says
-    /// so.
+    /// The links of each node, as its ranks drive them that wait: with elastic slices, and where a number
+    /// says so.
     links: Vec<RankLinks>,
     driving: Option<Random>,
     memories: Vec<Arc<NicMemory>>,

@@ -47,7 +47,8 @@ fn hear(sim: &mut SimFabric, arrived: &Arrived) -> Result<usize, FabricError> {
 }
 
 impl RankLinks {
-    /// A rank that waits drives the links, for as long as the random numbers say. True if something has moved.
+    /// A rank that waits drives the links, for as long as the random numbers say. True if something has
+    /// moved.
     pub fn drive(&mut self, memory: &NicMemory, random: &mut Random) -> bool {
         let mut moved = false;
         while !random.once_in(4) {

@@ -2,7 +2,7 @@
 //! its receiver's queue. Whoever holds the run token does that: the NIC thread, or a rank that waits.
 
 use super::error::{GlobalError, strange};
-use super::point_to_point::{local, place};
+use super::message::{local, place};
 use super::record::{Kind, Record};
 use crate::memory::descriptor::{KIND, Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::ring::{CELL_WORDS, LABEL};
@@ -95,4 +95,10 @@ pub(super) fn take(
 pub(super) fn matched_record(rank: bcs_core::Rank, request: RequestId, place: u64) -> Option<Record> {
     let is_told = request != RequestId::NONE || place != 0;
     is_told.then(|| Record::new(Kind::Matched, rank, &[request.0.into(), place]))
+}
+
+/// Whether somebody waits for what a message's sender is told: its request, or that it was taken back. Else
+/// there is a slab to be given back.
+pub(super) fn is_awaited(answer: &Record) -> bool {
+    answer.kind == Kind::Cancelled || RequestId(answer.words[0] as u32) != RequestId::NONE
 }

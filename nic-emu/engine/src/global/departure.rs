@@ -2,12 +2,14 @@
 //! travel with them as far as they may. Whoever holds the run token does that: the NIC thread, or a rank that
 //! waits.
 
-use super::point_to_point::{BUDGET_BYTES, append_slab, local};
+use super::message::{BUDGET_BYTES, append_slab, local};
 use super::record::{Kind, PostingSlice, Record};
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
+use crate::memory::request::Delivery;
 use crate::memory::ring::LABEL;
 use crate::memory::slab::SLAB_BYTES;
-use crate::memory::{Corrupt, NicMemory, Rank, SlabId};
+use crate::memory::{CommRank, Corrupt, NicMemory, Rank, RequestId, SlabId};
+use crate::threads::completer::Completer;
 
 /// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
 /// after the other most wait for a grant, which gives their slabs back without another record.
@@ -122,5 +124,26 @@ pub(super) fn give_back(memory: &NicMemory, to: u32, rank: Rank, place: u64) -> 
         bytes.set(0);
     }
     block.returned.give_back(slab, SLAB_BYTES as u64);
+    Ok(())
+}
+
+/// A message is matched and nothing of it moves any more, as *Matched* says that has come from a node, or the
+/// end of its bytes: its sender is done with it.
+///
+/// # Errors
+/// It names no rank, request or slab of this node.
+pub(super) fn finish_send(
+    memory: &NicMemory,
+    completer: &mut Completer<'_>,
+    from: u32,
+    matched: &Record,
+) -> Result<(), Corrupt> {
+    let [request, place, ..] = matched.words;
+    let index = local(memory, matched.rank)?;
+    give_back(memory, from, matched.rank, place)?;
+    let request = RequestId(request as u32);
+    if request != RequestId::NONE {
+        completer.complete((index, request), (CommRank(0), 0, 0), &Delivery::InPlace)?;
+    }
     Ok(())
 }

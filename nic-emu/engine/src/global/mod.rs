@@ -34,6 +34,7 @@
 //! | `strobe_lead` | SS on the lead node: which microphase is next |
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
 //! | `point_to_point` | BS, BR, DH |
+//! | `message` | messages of ranks, as records name them |
 //! | `departure`, `arrival` | of these, what a rank that waits does as well: descriptors leave, and come |
 //! | `waiter` | a rank that waits does it |
 //! | `gather` | arrivals, contributions and partial results on their way up |
@@ -56,6 +57,7 @@ mod global_nic;
 mod image;
 pub mod layout;
 mod link;
+mod message;
 mod point_to_point;
 mod rank_memory;
 mod record;

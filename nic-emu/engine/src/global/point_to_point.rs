@@ -31,20 +31,20 @@
 
 mod pull;
 
-use super::arrival::{self, Arrived, matched_record};
-use super::departure::{self, Outlet};
+use super::arrival::{self, Arrived, is_awaited, matched_record};
+use super::departure::{self, Outlet, finish_send};
 use super::error::{GlobalError, strange};
 use super::link::Links;
+use super::message::{BUDGET_BYTES, append_slab, local, place};
 use super::rank_memory;
-use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
+use super::record::{Kind, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::{ProcessMemory, is_done};
 use crate::matching::{Message, queued_message};
 use crate::memory::descriptor::{self, KIND, Payload, ReceiveWords};
 use crate::memory::request::Delivery;
-use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory, RequestId, SlabId, within};
+use crate::memory::{Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, RankRequest, Status};
 use bcs_core::{LocalRank, Rank};
@@ -52,9 +52,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Descriptors that one node sends to another in a slice at most.
 pub const DESCRIPTORS_A_SLICE: u32 = 256;
-/// Bytes that are granted to come in to a node, and that go out of it, in a slice at most; what is on its way
-/// to a node is never more than twice as much.
-pub const BUDGET_BYTES: u64 = 1 << 20;
 
 /// Bytes of a grant at most: so much is read, sent and written as one, while what was granted before and
 /// after it is in the other hands. Whole pages of the ranks' memory, and a record of them is no longer than a
@@ -560,33 +557,6 @@ impl PointToPointEngine {
     }
 }
 
-/// A message is matched and nothing of it moves any more, as *Matched* says that has come from a node, or the
-/// end of its bytes: its sender is done with it.
-///
-/// # Errors
-/// It names no rank, request or slab of this node.
-pub(super) fn finish_send(
-    memory: &NicMemory,
-    completer: &mut Completer<'_>,
-    from: u32,
-    matched: &Record,
-) -> Result<(), Corrupt> {
-    let [request, place, ..] = matched.words;
-    let index = local(memory, matched.rank)?;
-    departure::give_back(memory, from, matched.rank, place)?;
-    let request = RequestId(request as u32);
-    if request != RequestId::NONE {
-        completer.complete((index, request), (CommRank(0), 0, 0), &Delivery::InPlace)?;
-    }
-    Ok(())
-}
-
-/// Whether somebody waits for what a message's sender is told: its request, or that it was taken back. Else
-/// there is a slab to be given back.
-pub(super) fn is_awaited(answer: &Record) -> bool {
-    answer.kind == Kind::Cancelled || RequestId(answer.words[0] as u32) != RequestId::NONE
-}
-
 /// The links, as descriptors leave by them.
 struct ToLinks<'a> {
     links: &'a mut Links,
@@ -616,41 +586,7 @@ impl Outlet for ToLinks<'_> {
     }
 }
 
-/// Bytes of a payload that fits in a record of this length.
-pub fn payload_bytes(record_bytes: u64) -> u64 {
-    (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
-}
-
-/// Appends bytes of a rank's slab, which is the NIC's until it is given back.
-pub(super) fn append_slab(
-    memory: &NicMemory,
-    index: LocalRank,
-    slab: SlabId,
-    offset: u64,
-    bytes: u64,
-    to: &mut Vec<u8>,
-) -> Result<(), Corrupt> {
-    let from = memory.slab(index, slab)?;
-    within("end of a message in a slab", offset, bytes, SLAB_BYTES as u64)?;
-    // SAFETY: the range lies in the slab, checked.
-    unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
-    Ok(())
-}
-
 /// What the receive of a message is told of it.
 fn status_of(Message { send, .. }: &Message) -> Status {
     (send.source, send.tag, send.length().word())
-}
-
-/// Where a payload is: slab plus one or 0, and its address in the sender's memory.
-pub(super) fn place(payload: Payload) -> (u64, u64) {
-    match payload {
-        Payload::Inline(_) | Payload::Pooled(_) => (0, 0),
-        Payload::Slab(slab) => (slab.0 as u64 + 1, 0),
-        Payload::Memory(address) => (0, address),
-    }
-}
-
-pub(super) fn local(memory: &NicMemory, rank: Rank) -> Result<LocalRank, Corrupt> {
-    memory.local_rank(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank.0.into(), limit: 0 })
 }

@@ -7,10 +7,10 @@
 //! comes behind it: that is the NIC thread's. Invariant: what the NIC thread holds back of a node's, on its
 //! way out or in, nothing goes past ([`crate::memory::node_state`]).
 
-use super::arrival::{self, Arrived, matched_record};
-use super::departure::{self, Outlet};
+use super::arrival::{self, Arrived, is_awaited, matched_record};
+use super::departure::{self, Outlet, finish_send};
 use super::error::GlobalError;
-use super::point_to_point::{finish_send, is_awaited, payload_bytes, place};
+use super::message::{payload_bytes, place};
 use super::record::{HEADER_BYTES, Kind, PostingSlice, Record};
 use crate::matching::queued_message;
 use crate::memory::descriptor::{Payload, PointToPoint};
@@ -33,7 +33,7 @@ pub trait NodeLinks {
     fn receive(&mut self) -> bool;
 
     /// Shows the records that have come and that nobody has taken, of each node in its order, as long as they
-    /// are taken. With each comes a call that appends an answer of at most [`HEADER_BYTES`] for the same
+    /// are taken. With each comes a call that appends an answer, a record without a payload, for the same
     /// node, for which there is room. True when some stay that ranks cannot take.
     ///
     /// # Errors

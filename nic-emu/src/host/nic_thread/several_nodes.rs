@@ -2,8 +2,8 @@
 //! (`crate::global`).
 //!
 //! Where ranks can drive the links to other nodes, it leaves them to ranks that wait, and sees to what these
-//! cannot do; otherwise it is the only one with a hand on the network. While something is under way it polls, giving its core away
-//! between two looks, as long as no more want to run than the machine has processors
+//! cannot do; otherwise it is the only one with a hand on the network. While something is under way it polls,
+//! giving its core away between two looks, as long as no more want to run than the machine has processors
 //! ([`crate::host::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
 //! until a packet arrives, a rank wakes it ([`crate::host::wake_pipe`]), or something is due.
 

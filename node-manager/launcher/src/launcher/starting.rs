@@ -216,8 +216,8 @@ impl Launcher<'_> {
     }
 }
 
-/// A descriptor of the same with a number that ranks inherit. A low limit on descriptors may leave none as high
-/// as we would like.
+/// A descriptor of the same with a number that ranks inherit. A low limit on descriptors may leave none as
+/// high as we would like.
 fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let duplicated = rustix::io::fcntl_dupfd_cloexec(fd, NIC_FD_AT_LEAST);
     Ok(duplicated.or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))?)
