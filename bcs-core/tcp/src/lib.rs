@@ -56,7 +56,7 @@ use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::TreeNode;
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, MemberNames, Operation, Road};
 use bcs_fabric::{LinkDescriptors, Source, Ticket, check_record};
-use bcs_link::LinkLayout;
+use bcs_link::{LinkLayout, LinkLock};
 use connection::CloseCode;
 use driver::{Parts, Records};
 use link::LinkState;
@@ -68,6 +68,9 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How often a record is tried again while another process has the right to append.
+const LOCK_TRIES: u32 = 200;
 
 /// What errors call the ports.
 const PROTOCOL: &str = "TCP";
@@ -421,7 +424,15 @@ impl<M: GlobalMemory> Road for TcpFabric<M> {
                 record.push(&bcs_link::ROAD_HEADER);
                 record.extend_from_slice(parts);
                 // A link that has just ended is found by the next round.
-                let is_sent = wire.owned.end.append(&record).unwrap_or(false);
+                let mut is_sent = wire.owned.end.append(&record).unwrap_or(false);
+                // A rank that appends gives the lock back at once, unless it has lost its core.
+                for _ in 0..LOCK_TRIES {
+                    if is_sent || !self.is_shared || wire.owned.end.holder(LinkLock::Append).is_none() {
+                        break;
+                    }
+                    std::hint::spin_loop();
+                    is_sent = wire.owned.end.append(&record).unwrap_or(false);
+                }
                 link.statistics.records_sent += u64::from(is_sent);
                 self.mark(to);
                 if is_sent { Ok(()) } else { Err(busy) }

@@ -203,8 +203,11 @@ impl NodeLinks for SharedLinks {
         let Self { links, shown, .. } = self;
         let mut stays = false;
         for Link { node, end, .. } in links.iter().filter(|link| link.end.has_records()) {
-            // What another process is at just now is left to it.
-            let (Some(mut taker), Ok(Some(mut appender))) = (end.taker(), end.appender()) else { continue };
+            // The NIC thread is at it just now, and may have looked before the last of it came.
+            let (Some(mut taker), Ok(Some(mut appender))) = (end.taker(), end.appender()) else {
+                stays = true;
+                continue;
+            };
             if !appender.has_room(ANSWERS, ANSWER_BYTES).unwrap_or(false) {
                 stays = true;
                 continue;

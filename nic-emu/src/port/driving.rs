@@ -7,18 +7,20 @@ use crate::memory::token::Holder;
 use crate::policy::DRIVING_NS;
 
 impl Port {
-    /// Whether this rank drives the links when it waits.
+    /// Whether this rank drives the links when it waits: not where others want its core, so that it sleeps
+    /// soon.
     #[inline]
     pub(super) fn drives(&self) -> bool {
         self.links.as_ref().is_some_and(|driving| !driving.is_away)
             && self.memory.header().remote.thread_drives.get() == 0
+            && self.crowd.as_ref().is_some_and(|crowd| !crowd.stays_crowded())
     }
 
     /// Says that this rank drives the links, also before it has something to do: the NIC thread leaves them
-    /// to it for a while. Who sleeps as soon as others want its core does not say so.
+    /// to it for a while.
     #[inline]
     pub(super) fn say_that_it_drives(&self) {
-        if self.drives() && self.crowd.as_ref().is_some_and(|crowd| !crowd.stays_crowded()) {
+        if self.drives() {
             self.memory.header().remote.driven_ns.set((self.clock)());
         }
     }

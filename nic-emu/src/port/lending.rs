@@ -61,13 +61,12 @@ impl Port {
     /// After a slice of this node: what it has left for other nodes is the NIC thread's business.
     #[cold]
     fn pass_on(&self) {
-        if self.drives() {
-            // The rank itself goes on with it.
-            return;
-        }
         let remote = &self.memory.header().remote;
         let arrived = remote.arrived.get();
-        if remote.outbound.get() != 0 || !remote.matches.is_empty() || arrived != self.arrived.get() {
+        let has_messages = remote.outbound.get() != 0 || !remote.matches.is_empty();
+        // A rank that waits goes on with messages itself.
+        let goes_on = self.waiters > 0 && self.drives();
+        if has_messages && !goes_on || arrived != self.arrived.get() {
             self.arrived.set(arrived);
             self.wake_nic_thread();
         }

@@ -49,6 +49,8 @@ pub struct Links {
     outgoing: BTreeMap<u32, Outbound>,
     /// Buffers that are used again.
     spare: Vec<Vec<u8>>,
+    /// The road has not taken all that was to be sent.
+    is_held_up: bool,
     /// What is sent is to say when it is there; of data nothing does.
     pub confirm: bool,
     /// Nodes that were asked whether what was sent is there, and have not answered.
@@ -83,6 +85,11 @@ impl Links {
     /// When [`Links::flush`] has something to do, whatever else happens.
     pub fn next_ns(&self) -> Option<u64> {
         self.outgoing.values().filter(|link| link.patient > 0).map(|link| link.due_ns).min()
+    }
+
+    /// Whether the road has not taken all that was to be sent: another process may just have had the link.
+    pub fn is_held_up(&self) -> bool {
+        self.is_held_up
     }
 
     /// Sends a record whose payload of so many bytes is appended to its buffer.
@@ -161,8 +168,10 @@ impl Links {
             self.ask();
         }
         let mut moved = false;
+        self.is_held_up = false;
         for (to, link) in self.outgoing.iter_mut().filter(|(_, link)| link.is_due(now_ns)) {
             moved |= link.flush(road, NodeId(*to), &mut self.spare)?;
+            self.is_held_up |= !link.is_empty();
         }
         Ok(moved)
     }

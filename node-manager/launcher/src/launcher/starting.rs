@@ -6,7 +6,7 @@
 use super::{Launcher, RankProcess};
 use crate::binding::Groups;
 use crate::control::Notice;
-use crate::environment::{self, Here};
+use crate::environment::{self, Here, ranks_drive};
 use crate::input::RankInput;
 use crate::job::Application;
 use crate::output::{is_ready, standard};
@@ -44,7 +44,9 @@ impl Launcher<'_> {
         let wake_fd = self.nic.host.wake_descriptor().map(high).transpose()?;
         let mut link_fds = Vec::new();
         let nodes = prepared.job.placement.nodes();
-        let links = match self.network.as_mut().and_then(|network| network.share_links()) {
+        let are_wanted = prepared.programs.iter().flatten().any(|(_, variables)| ranks_drive(variables));
+        let network = self.network.as_mut().filter(|_| are_wanted);
+        let links = match network.and_then(|network| network.share_links()) {
             None => None,
             Some(links) => {
                 let inherit = |fd: BorrowedFd<'_>| {
