@@ -31,8 +31,6 @@ const LEADS_TURN_NS: u64 = 1_000_000;
 /// How often the network is driven while somebody else has the run token: others take a node for dead from
 /// which nothing comes.
 const BUSY_PROGRESS_NS: u64 = 1_000_000;
-/// When what a link has not taken is tried again, in nanoseconds.
-const HELD_UP_NS: u64 = 50_000;
 /// When descriptors are looked at again for which there was no room, in nanoseconds.
 const NO_ROOM_NS: u64 = 1_000_000;
 
@@ -144,8 +142,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
             || self.pacing.starts_on_work() && BufferSender::has_work(&self.memory);
         let room = waits_for_room.then_some(self.polled_ns + NO_ROOM_NS);
         let late = if self.pacing.strobes_all() { None } else { self.messages.next_ns() };
-        let held_up = self.links.is_held_up().then_some(self.polled_ns + HELD_UP_NS);
-        [beat, self.links.next_ns(), tally, room, late, held_up].into_iter().flatten().min()
+        [beat, self.links.next_ns(), tally, room, late].into_iter().flatten().min()
     }
 
     /// When a slice is to begin that tells of the messages since the last one, if there were any.

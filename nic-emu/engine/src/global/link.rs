@@ -18,7 +18,7 @@ use std::convert::Infallible;
 /// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait
 /// for each other. It brings back slabs, of which each rank has many more ([`crate::memory::slab::SLABS`]).
 const PATIENCE_NS: u64 = 5_000_000;
-const PATIENT_RECORDS: u32 = 16;
+pub(super) const PATIENT_RECORDS: u32 = 16;
 
 /// Buffers of records that are kept to be used again, and from which size on: while an end is slow there are
 /// more, which go back to the system.
@@ -49,8 +49,6 @@ pub struct Links {
     outgoing: BTreeMap<u32, Outbound>,
     /// Buffers that are used again.
     spare: Vec<Vec<u8>>,
-    /// The road has not taken all that was to be sent.
-    is_held_up: bool,
     /// What is sent is to say when it is there; of data nothing does.
     pub confirm: bool,
     /// Nodes that were asked whether what was sent is there, and have not answered.
@@ -85,11 +83,6 @@ impl Links {
     /// When [`Links::flush`] has something to do, whatever else happens.
     pub fn next_ns(&self) -> Option<u64> {
         self.outgoing.values().filter(|link| link.patient > 0).map(|link| link.due_ns).min()
-    }
-
-    /// Whether the road has not taken all that was to be sent: another process may just have had the link.
-    pub fn is_held_up(&self) -> bool {
-        self.is_held_up
     }
 
     /// Sends a record whose payload of so many bytes is appended to its buffer.
@@ -168,10 +161,8 @@ impl Links {
             self.ask();
         }
         let mut moved = false;
-        self.is_held_up = false;
         for (to, link) in self.outgoing.iter_mut().filter(|(_, link)| link.is_due(now_ns)) {
             moved |= link.flush(road, NodeId(*to), &mut self.spare)?;
-            self.is_held_up |= !link.is_empty();
         }
         Ok(moved)
     }

@@ -10,6 +10,7 @@
 use super::arrival::{self, Arrived, is_awaited, matched_record};
 use super::departure::{self, Outlet, finish_send};
 use super::error::GlobalError;
+use super::link::PATIENT_RECORDS;
 use super::message::{payload_bytes, place};
 use super::record::{HEADER_BYTES, Kind, PostingSlice, Record};
 use crate::matching::queued_message;
@@ -19,9 +20,6 @@ use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, Touched};
 use smallvec::SmallVec;
-
-/// Records for which nobody waits that travel with the next one for which somebody does, at most.
-const PATIENT_RECORDS: u32 = 16;
 
 /// Links to other nodes, as ranks drive them. Nothing here blocks. Who finds that a link has ended finds
 /// nothing there and can append nothing to it: what that means is the NIC thread's to say.
