@@ -56,7 +56,7 @@ impl AsleepInPoll<'_> {
     ///
     /// # Errors
     /// The system does not let it wait.
-    pub(crate) fn nap(self, longest: Duration) -> std::io::Result<bool> {
+    pub(crate) fn nap(&self, longest: Duration) -> std::io::Result<bool> {
         self.sleep(&mut [PollFd::new(&self.pipe.reader, PollFlags::IN)], longest)
     }
 

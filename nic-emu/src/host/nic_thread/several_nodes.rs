@@ -45,15 +45,6 @@ enum Looked {
     Busy,
 }
 
-/// What a nap was good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Napped {
-    /// There is something to do.
-    ForSomething,
-    /// Perhaps not.
-    InVain,
-}
-
 /// The loop of the thread.
 pub(super) struct NodeDriver<'a> {
     shared: &'a Shared,
@@ -111,12 +102,15 @@ impl<'a> NodeDriver<'a> {
         while !self.shared.is_over() {
             let now = now_ns();
             self.shared.trim(&mut trimmed_ns, now)?;
-            if self.leaves_links_to_ranks(now) && self.nap()? == Napped::InVain {
-                continue;
-            }
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
-            let looked = if stays_awake { self.look()? } else { self.sleep()? };
+            let looked = if self.leaves_links_to_ranks(now) {
+                self.stand_by()?
+            } else if stays_awake {
+                self.look()?
+            } else {
+                self.sleep()?
+            };
             if !matches!(looked, Looked::Busy) {
                 busy = TOKEN_HELD;
             }
@@ -184,16 +178,33 @@ impl<'a> NodeDriver<'a> {
         !self.polls && remote.thread_drives.get() == 0 && now < driven_ns.saturating_add(DRIVING_NS)
     }
 
-    /// Sleeps while ranks drive the links, until one of them finds what it cannot do itself, something is
-    /// due, or it is time to see whether they still do.
-    fn nap(&mut self) -> Result<Napped, Finding> {
-        let now = now_ns();
-        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now)));
-        let due = [due, self.nic.fabric.timeout()].into_iter().flatten().min();
-        let nap = Duration::from_nanos(DRIVING_NS);
+    /// Leaves the links to the ranks that drive them, until one of them finds what it cannot do itself,
+    /// something is due, or no rank drives them any more. If there is something to do already, does that and
+    /// says so.
+    fn stand_by(&mut self) -> Result<Looked, Finding> {
         let asleep = self.pipe.announce_sleep(self.memory);
-        let woken = asleep.nap(due.map_or(nap, |due| due.min(nap))).map_err(cannot_wait)?;
-        Ok(if woken || due.is_some_and(|due| due <= nap) { Napped::ForSomething } else { Napped::InVain })
+        // What was left to this thread before the announcement nobody rings for.
+        match self.look()? {
+            Looked::Nothing => {}
+            looked => return Ok(looked),
+        }
+        let nap = Duration::from_nanos(DRIVING_NS);
+        let begun = now_ns();
+        loop {
+            let due = self.due();
+            let is_called = asleep.nap(due.min(nap)).map_err(cannot_wait)?;
+            let now = now_ns();
+            let is_long = now.saturating_sub(begun) >= IDLE_SLEEP.as_nanos() as u64;
+            if is_called || due <= nap || is_long || !self.leaves_links_to_ranks(now) {
+                return Ok(Looked::Nothing);
+            }
+        }
+    }
+
+    /// How long nothing is due, as far as is known.
+    fn due(&self) -> Duration {
+        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
+        [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min)
     }
 
     /// Sleeps until there may be something to do. If there is already, does it instead and says so.
@@ -204,9 +215,7 @@ impl<'a> NodeDriver<'a> {
             Looked::Nothing => {}
             looked => return Ok(looked),
         }
-        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
-        let timeout = [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
-        asleep.wait(self.nic.fabric.as_fd(), timeout).map_err(cannot_wait)?;
+        asleep.wait(self.nic.fabric.as_fd(), self.due()).map_err(cannot_wait)?;
         Ok(Looked::Nothing)
     }
 }
