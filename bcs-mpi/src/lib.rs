@@ -47,4 +47,3 @@ pub mod request;
 pub mod topology;
 
 pub use error::{MpiError, MpiResult};
-pub use process::Guard;

@@ -1,6 +1,6 @@
 //! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
 
-use crate::edge::{array, object, place};
+use crate::edge::{Place, array, object, place};
 use crate::forms::own;
 use bcs_mpi::MpiResult;
 use bcs_mpi::api::Mode;
@@ -24,6 +24,14 @@ macro_rules! bcs {
             answer!(result, stringify!($name), [$($argument),*] $(, $comm)?)
         }
     )* };
+}
+
+/// How a call starts something, and the place of its request where it does not wait.
+fn started(blocking: c_int, request: *mut MPI_Request) -> MpiResult<(Mode, Option<Place<MPI_Request>>)> {
+    match blocking {
+        0 => Ok((Mode::NonBlocking, Some(place(request, "request")?))),
+        _ => Ok((Mode::Blocking, None)),
+    }
 }
 
 /// Stores whether something is done; a blocking call need not be asked.
@@ -52,26 +60,18 @@ bcs! {
         data: *const c_void, bytes: i64, destination: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int,
         request: *mut MPI_Request,
     ) [comm] {
-        if blocking != 0 {
-            let modes = (Mode::Blocking, SendMode::Standard);
-            p2p::send(modes, own(data, bytes, MPI_BYTE), (destination, tag, comm)).map(drop)?
-        } else {
-            let request = place(request, "request")?;
-            let modes = (Mode::NonBlocking, SendMode::Standard);
-            request.set(p2p::send(modes, own(data, bytes, MPI_BYTE), (destination, tag, comm))?)
-        }
+        let (mode, request) = started(blocking, request)?;
+        let modes = (mode, SendMode::Standard);
+        let sent = p2p::send(modes, own(data, bytes, MPI_BYTE), (destination, tag, comm))?;
+        if let Some(request) = request { request.set(sent) }
     }
     bcs_recv(
         data: *mut c_void, bytes: i64, source: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int,
         request: *mut MPI_Request, status: *mut MPI_Status,
     ) [comm] {
-        if blocking != 0 {
-            let status = Statuses::new(status);
-            p2p::recv(Mode::Blocking, own(data, bytes, MPI_BYTE), (source, tag, comm), status).map(drop)?
-        } else {
-            let (request, status) = (place(request, "request")?, Statuses::IGNORED);
-            request.set(p2p::recv(Mode::NonBlocking, own(data, bytes, MPI_BYTE), (source, tag, comm), status)?)
-        }
+        let ((mode, request), status) = (started(blocking, request)?, Statuses::new(status));
+        let received = p2p::recv(mode, own(data, bytes, MPI_BYTE), (source, tag, comm), status)?;
+        if let Some(request) = request { request.set(received) }
     }
     bcs_probe(source: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int, flag: *mut c_int, status: *mut MPI_Status)
     [comm] {

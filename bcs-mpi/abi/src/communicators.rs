@@ -15,6 +15,8 @@ answers! {
     MPI_Comm_remote_group(comm) -> group [on comm] = communicator::remote_group(comm);
     MPI_Intercomm_merge(intercomm, high) -> newintracomm [timed(0) on intercomm] =
         inter::merge(intercomm, high != 0);
+    MPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag) -> newintercomm
+        [timed(0) on local_comm] = inter::create(local_comm, local_leader, peer_comm, remote_leader, tag);
     MPI_Comm_compare(comm1, comm2) -> result [on comm1] = communicator::compare(comm1, comm2);
     MPI_Comm_group(comm) -> group [on comm] = communicator::group(comm);
     MPI_Comm_dup(comm) -> newcomm [timed(0) on comm] = create::dup(Primitive::CommDup, comm, MPI_INFO_NULL);
@@ -39,10 +41,6 @@ answers! {
 }
 
 calls! {
-    MPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm: OUT)
-    [timed(0) on local_comm] {
-        newintercomm.set(inter::create(local_comm, local_leader, peer_comm, remote_leader, tag)?)
-    }
     MPI_Intercomm_create_from_groups(
         local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm,
     ) [timed(0)] {

@@ -27,6 +27,8 @@ answers! {
     MPI_Errhandler_free(errhandler: INOUT) [] = error_handler::free(errhandler);
     MPI_Initialized() -> flag [] = Ok(life::world() != World::Before);
     MPI_Finalized() -> flag [] = Ok(life::world() == World::Finalised);
+    // No process of this library was spawned by another.
+    MPI_Comm_get_parent() -> parent [] = process::enter().map(|_| MPI_COMM_NULL);
     MPI_Abi_get_info() -> info [] = Ok(info::create_abi());
     MPI_Abi_get_fortran_info() -> info [] = Ok(fortran::create_info());
     MPI_Add_error_class() -> errorclass [] = Ok(codes().add_class());
@@ -55,11 +57,6 @@ calls! {
     MPI_Get_processor_name(name, resultlen) [] {
         process::enter()?;
         result_string(name, "name", MPI_MAX_PROCESSOR_NAME, resultlen, || Ok(host::name()))?
-    }
-    MPI_Comm_get_parent(parent: OUT) [] {
-        process::enter()?;
-        // No process of this library was spawned by another.
-        parent.set(MPI_COMM_NULL)
     }
     MPI_Abi_get_version(abi_major: OUT, abi_minor: OUT) [] {
         abi_major.set(MPI_ABI_VERSION);

@@ -67,6 +67,16 @@ answers! {
     MPI_Cart_coords(comm, rank, maxdims, coords) [on comm] =
         store_all(&cartesian::coords(comm, rank, maxdims)?, coords, "coords");
     MPI_Cart_rank(comm, coords) -> rank [on comm] = cartesian::rank(comm, read(coords, "coords"));
+    MPI_Cart_create(comm_old, ndims, dims, periods, _reorder) -> comm_cart [timed(0) on comm_old] =
+        cartesian::create(comm_old, dimensions(dims, ndims, "dims")?, dimensions(periods, ndims, "periods")?);
+    MPI_Cart_map(comm, ndims, dims, periods) -> newrank [on comm] =
+        cartesian::map(comm, dimensions(dims, ndims, "dims")?, dimensions(periods, ndims, "periods")?);
+    MPI_Cart_sub(comm, remain_dims) -> newcomm [timed(0) on comm] =
+        cartesian::sub(comm, read(remain_dims, "remain_dims"));
+    MPI_Graph_create(comm_old, nnodes, indx: [nnodes], edges, _reorder) -> comm_graph [timed(0) on comm_old] =
+        graph::create(comm_old, indx, read(edges, "edges"));
+    MPI_Graph_map(comm, nnodes, indx: [nnodes], edges) -> newrank [on comm] =
+        graph::map(comm, indx, read(edges, "edges"));
     MPI_Graph_neighbors_count(comm, rank) -> nneighbors [on comm] =
         graph::neighbours(comm, rank).map(|all| all.len() as c_int);
 }
@@ -75,19 +85,6 @@ calls! {
     MPI_Dims_create(nnodes, ndims, dims) [] {
         dimensions(dims, ndims, "dims")?;
         topology::dims_create(nnodes, array(dims, ndims, ["dims", "ndims"])?)?
-    }
-    MPI_Cart_create(comm_old, ndims, dims, periods, _reorder, comm_cart: OUT) [timed(0) on comm_old] {
-        let (dims, periods) = (dimensions(dims, ndims, "dims")?, dimensions(periods, ndims, "periods")?);
-        comm_cart.set(cartesian::create(comm_old, dims, periods)?)
-    }
-    MPI_Cart_map(comm, ndims, dims, periods, newrank: OUT) [on comm] {
-        let (dims, periods) = (dimensions(dims, ndims, "dims")?, dimensions(periods, ndims, "periods")?);
-        newrank.set(cartesian::map(comm, dims, periods)?)
-    }
-    MPI_Cart_sub(comm, remain_dims, newcomm: OUT) [timed(0) on comm] {
-        let remain = read(remain_dims, "remain_dims");
-        let remain = |count| Ok(remain(count)?.iter().map(|&keep| keep != 0).collect());
-        newcomm.set(cartesian::sub(comm, remain)?)
     }
     MPI_Cart_get(comm, maxdims, dims, periods, coords) [on comm] {
         let [of_dims, of_periods, own] = cartesian::get(comm, maxdims)?;
@@ -99,13 +96,6 @@ calls! {
         let (source, destination) = cartesian::shift(comm, direction, disp)?;
         rank_source.set(source);
         rank_dest.set(destination)
-    }
-    MPI_Graph_create(comm_old, nnodes, indx: [nnodes], edges, _reorder, comm_graph: OUT)
-    [timed(0) on comm_old] {
-        comm_graph.set(graph::create(comm_old, indx, read(edges, "edges"))?)
-    }
-    MPI_Graph_map(comm, nnodes, indx: [nnodes], edges, newrank: OUT) [on comm] {
-        newrank.set(graph::map(comm, indx, read(edges, "edges"))?)
     }
     MPI_Graphdims_get(comm, nnodes: OUT, nedges: OUT) [on comm] {
         let graph = graph::get(comm)?;

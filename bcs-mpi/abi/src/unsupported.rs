@@ -2,6 +2,6 @@
 //! (`build.rs`).
 
 use bcs_mpi::environment::tools;
-use bcs_mpi::error::unsupported;
+use bcs_mpi::error::{MpiError, Problem};
 
 include!(concat!(env!("OUT_DIR"), "/unsupported.rs"));

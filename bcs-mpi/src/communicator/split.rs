@@ -159,20 +159,3 @@ pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info)
     }
     Ok(new)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_split_orders_by_key_then_rank_and_numbers_colours_alike() {
-        let said = [(7, 0), (3, 5), (7, -1), (MPI_UNDEFINED, 0), (3, 5), (9, 0)];
-        let choices = said.map(|(colour, key)| ColourAndKey { colour, key });
-        let all = ColourAndKey::all(choices.map(ColourAndKey::bytes).as_flattened());
-        assert_eq!(all, choices);
-        assert_eq!(members_of(&all, 7), [2, 0]);
-        assert_eq!(members_of(&all, 3), [1, 4]);
-        assert_eq!(members_of(&all, 9), [5]);
-        assert_eq!(colours_of(&all), [3, 7, 9]);
-    }
-}

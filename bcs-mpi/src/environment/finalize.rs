@@ -7,7 +7,7 @@ use crate::attributes;
 use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::exit::end_if_unheard;
-use crate::process::{self, Process, monitor};
+use crate::process::{self, monitor};
 use crate::progress::Arrival;
 use crate::progress::meeting::meet;
 use crate::request::complete_abandoned;
@@ -29,8 +29,10 @@ pub fn finalize() -> MpiResult {
     let mut process = process::enter()?;
     complete_abandoned(&mut process, Primitive::Finalize)?;
     let met = meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &Arrival::BARRIER, &[]);
+    // Where a program goes on after errors, it is finalised without its ranks having met.
+    let goes_on = process.communicators.get(MPI_COMM_WORLD).is_ok_and(|world| !world.errors_are_fatal());
     if let Err(error) = met
-        && !(matches!(error.problem(), Problem::Mismatch(_)) && goes_on_after_errors(&process))
+        && !(goes_on && matches!(error.problem(), Problem::Mismatch(_)))
     {
         return Err(error.of(MPI_COMM_WORLD));
     }
@@ -43,12 +45,6 @@ pub fn finalize() -> MpiResult {
     let mut life = life();
     life.world = World::Finalised;
     rest(&life)
-}
-
-/// Whether a program may go on after an error of MPI_COMM_WORLD: then it is finalised without its ranks
-/// having met.
-fn goes_on_after_errors(process: &Process) -> bool {
-    process.communicators.get(MPI_COMM_WORLD).is_ok_and(|world| !world.errors_are_fatal())
 }
 
 /// A session ends.

@@ -63,20 +63,14 @@ fn join(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
     match process::phase() {
         LifePhase::Active | LifePhase::Concurrent => Ok(()),
         LifePhase::Finalised => {
-            resume();
+            // Its last user had gone.
+            let concurrent = THREADS.get().is_some_and(|(level, _)| *level == MPI_THREAD_MULTIPLE);
+            // SAFETY: the phase is Finalised, which comes after `start`.
+            unsafe { process::activate(concurrent) };
+            process::enter()?.port.resume();
             Ok(())
         }
         LifePhase::Uninitialised => start(call, level, entered_ns),
-    }
-}
-
-/// Wakes the process after its last user had gone.
-fn resume() {
-    let concurrent = THREADS.get().is_some_and(|(level, _)| *level == MPI_THREAD_MULTIPLE);
-    // SAFETY: the phase is Finalised, which comes after `start`.
-    unsafe { process::activate(concurrent) };
-    if let Ok(process) = process::enter() {
-        process.port.resume();
     }
 }
 

@@ -10,7 +10,7 @@ mod owner;
 mod problem;
 
 pub(crate) use mpi_error::answered;
-pub use mpi_error::{MpiError, MpiResult, unsupported};
+pub use mpi_error::{MpiError, MpiResult};
 pub use owner::Owner;
 pub use problem::Problem;
 pub(crate) use problem::{named, names};

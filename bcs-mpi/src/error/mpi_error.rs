@@ -22,12 +22,6 @@ struct Detail {
     handler: Option<MPI_Errhandler>,
 }
 
-/// The error of a function of the standard that the library does not have.
-#[cold]
-pub fn unsupported() -> MpiError {
-    MpiError::new(Problem::Unsupported)
-}
-
 /// What a callback of the program answered.
 pub(crate) fn answered(code: c_int) -> MpiResult {
     if code == MPI_SUCCESS { Ok(()) } else { Err(MpiError::new(Problem::Code(code))) }

@@ -50,21 +50,3 @@ impl Problem {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_argument_is_named_as_its_call_names_it() {
-        assert_eq!(name_in(&["sendbuf", "sendcount", "recvcounts"], "recvcount"), "recvcounts");
-        assert_eq!(name_in(&["sendbuf", "recvbuf", "count", "datatype"], "sendtype"), "datatype");
-        assert_eq!(name_in(&["buf", "count"], "count"), "count");
-        assert_eq!(name_in(&[], "request"), "request");
-    }
-
-    #[test]
-    fn no_name_stands_for_itself() {
-        assert!(OTHER_NAMES.iter().all(|(name, others)| !others.contains(name)));
-    }
-}

@@ -146,10 +146,12 @@ impl Communicators {
     ) -> MpiResult<&Communicator> {
         let communicator = self.named(argument, handle)?;
         if communicator.is_inter() == inter {
-            Ok(communicator)
-        } else {
-            Err(wrong_kind(argument, communicator))
+            return Ok(communicator);
         }
+        let kinds = ["an intracommunicator", "an intercommunicator"];
+        let value = format!("{}, {}", communicator.title(), kinds[usize::from(!inter)]);
+        let allowed = format!("it has to be {}", kinds[usize::from(inter)]);
+        Err(MpiError::argument(MPI_ERR_COMM, argument, value, allowed))
     }
 }
 
@@ -177,16 +179,6 @@ pub(crate) fn register_nodes(
         groups::register(memory, context.of_collectives(), group.ranks().into_iter().map(Rank))?;
     }
     Ok(())
-}
-
-#[cold]
-fn wrong_kind(argument: &'static str, communicator: &Communicator) -> MpiError {
-    let (is, has_to_be) = match communicator.is_inter() {
-        true => ("an intercommunicator", "an intracommunicator"),
-        false => ("an intracommunicator", "an intercommunicator"),
-    };
-    let value = format!("{}, {is}", communicator.title());
-    MpiError::argument(MPI_ERR_COMM, argument, value, format!("it has to be {has_to_be}"))
 }
 
 #[cold]

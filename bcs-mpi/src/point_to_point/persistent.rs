@@ -4,7 +4,7 @@
 //! The datatype's layout and the communicator's context are kept, so both may be freed while the request
 //! lives.
 
-use super::envelope::Peer;
+use super::envelope::{Peer, Source};
 use super::receive;
 use super::send::{self, PEER_NAMES, SendMode};
 use crate::constants::*;
@@ -14,9 +14,7 @@ use crate::object::datatype::buffer::{Elements, NAMES, Staged};
 use crate::object::request::{Begun, Finished, Parts, Starter, State, Status};
 use crate::process;
 use crate::request::persistent;
-use bcs_core::Rank;
 use nic_emu::descriptor::Check;
-use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Posted, Send};
 use std::ffi::c_void;
@@ -73,7 +71,7 @@ struct PersistentReceive {
     /// Where it is unpacked from, if it must be: with the operation while that is under way.
     staged: Option<Box<Staged>>,
     /// What it matches, and the source's rank in the job; none for MPI_PROC_NULL.
-    from: Option<(Envelope, Rank)>,
+    from: Option<Source>,
     comm: MPI_Comm,
 }
 

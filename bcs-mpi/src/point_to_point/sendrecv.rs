@@ -1,6 +1,7 @@
 //! Send and receive in one call (MPI-5.0, §3.10). A message that is complete when it is posted goes first;
 //! otherwise the receive is posted first, so the two cannot wait for each other.
 
+use super::envelope::Source;
 use super::receive::{self, conclude};
 use super::send::{self, SendMode};
 use crate::api::{Mode, Received, bcs_recv, bcs_send, bcs_test};
@@ -10,10 +11,8 @@ use crate::object::datatype::buffer::{Elements, NAMES, Names, RECEIVE_NAMES, SEN
 use crate::object::datatype::{Incoming, Outgoing};
 use crate::object::request::{Finished, Pair, State, Status, Statuses};
 use crate::process::{self, Guard};
-use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::doorbell::RingKind;
-use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::Send;
 use nic_emu::slab::BUFFERED_BYTES;
@@ -40,7 +39,7 @@ struct Halves {
     buffer: Incoming,
     /// What the receive tells of its type.
     told: u16,
-    from: Option<(Envelope, Rank)>,
+    from: Option<Source>,
 }
 
 /// The halves of a call, each of a buffer with the names of its arguments.

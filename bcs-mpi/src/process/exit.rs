@@ -8,9 +8,8 @@ use super::monitor;
 use crate::object::Communicator;
 use bcs_core::LocalRank;
 use nic_emu::abort;
-use nic_emu::hang::HangReport;
 use nic_emu::memory::NicMemory;
-use nic_emu::nic_thread::{FINDING_STATUS, Finding};
+use nic_emu::nic_thread::FINDING_STATUS;
 use nic_emu::port::{Port, PortError};
 use std::ffi::c_int;
 use std::io::Write;
@@ -63,13 +62,6 @@ pub fn end_told(report: &str) -> ! {
         Some(exit) if exit.launched => abort::say_of_nic(&exit.memory, report),
         _ => say(report),
     }
-    exit_now(FINDING_STATUS.into())
-}
-
-/// Ends a process without a launcher that waits for what never comes.
-#[cold]
-pub(super) fn end_deadlocked(report: HangReport) -> ! {
-    say(&Finding::Deadlock(report).to_string());
     exit_now(FINDING_STATUS.into())
 }
 

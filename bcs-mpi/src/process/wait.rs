@@ -10,6 +10,7 @@ use super::state::Process;
 use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
 use nic_emu::memory::numbers::RequestId;
+use nic_emu::nic_thread::Finding;
 use nic_emu::policy::LONGEST_SLEEP;
 use nic_emu::port::{Port, SOME_REQUESTS, Waiting, Waits};
 use nic_emu::status::{Room, WaitingFor};
@@ -168,7 +169,7 @@ impl Guard {
     fn look_for_deadlock(&mut self) {
         let Process { watch: Some(watch), port, .. } = &mut **self else { return };
         if let Some(report) = watch.look(port) {
-            exit::end_deadlocked(report);
+            exit::end_told(&Finding::Deadlock(report).to_string());
         }
     }
 }

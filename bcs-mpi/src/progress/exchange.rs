@@ -55,7 +55,6 @@ pub struct Exchange {
     pub party: Party,
     memory: Arc<NicMemory>,
     key: Cell<LaneKey>,
-    is_crowded: bool,
     /// The slots that are set aside for it in this rank's lane.
     slots: Arc<()>,
 }
@@ -98,7 +97,6 @@ impl Party {
             Ok(all.iter().all(|says| *says == 1).then(|| Exchange {
                 memory: process.port.memory().clone(),
                 key: Cell::new(self.lane_key()),
-                is_crowded: process.port.is_crowded(),
                 party: self.clone(),
                 slots,
             }))
@@ -205,7 +203,7 @@ impl Exchange {
     pub async fn stream(&self, giver: u32, memory: Memory) -> MpiResult {
         let (is_giver, bytes) = (self.party.rank == giver, memory.bytes());
         let readers: Vec<u32> = self.party.others().filter(|_| is_giver).collect();
-        let part = policy::part_bytes(self.is_crowded, bytes);
+        let part = policy::part_bytes(self.party.is_crowded(), bytes);
         let (mut by, mut parts, mut start) = (By::Lane, 0, 0);
         while start < bytes {
             self.next_step();

@@ -28,11 +28,6 @@ impl Nodes {
         Self { members, places }
     }
 
-    /// How many members there are.
-    pub fn size(&self) -> u32 {
-        self.places.len() as u32
-    }
-
     /// How many nodes there are.
     pub fn count(&self) -> usize {
         self.members.len()
@@ -73,7 +68,7 @@ impl Nodes {
     /// For whom a member is the carrier of its node: itself, then some of the other nodes, from the next one
     /// on.
     pub fn wards(&self, carrier: u32) -> impl Iterator<Item = u32> {
-        let (here, size) = (self.place(carrier).0, self.size());
+        let (here, size) = (self.place(carrier).0, self.places.len() as u32);
         let from_itself_on = (0..size).map(move |step| (carrier + step) % size);
         from_itself_on.filter(move |member| self.carrier(*member, here) == carrier)
     }
@@ -121,46 +116,6 @@ impl Branch {
             parent: parent.map(member),
             children: children.into_iter().map(child).collect(),
             size: subtree(place, size),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn every_place_but_the_root_is_the_child_of_its_parent_alone(size in 1usize..300) {
-            let mut parents = vec![None; size];
-            for place in 0..size {
-                let children = binomial(place, size).1;
-                let below: usize = children.iter().map(|child| subtree(*child, size)).sum();
-                prop_assert_eq!(subtree(place, size), 1 + below);
-                for child in children {
-                    prop_assert_eq!(parents[child].replace(place), None);
-                }
-            }
-            for (place, parent) in parents.into_iter().enumerate() {
-                prop_assert_eq!(binomial(place, size).0, parent);
-                prop_assert_eq!(parent.is_none(), place == 0);
-            }
-        }
-
-        #[test]
-        fn each_node_has_one_carrier_of_a_members_bytes(nodes in proptest::collection::vec(0u32..6, 1..40)) {
-            let of = Nodes::of(nodes.iter().copied());
-            prop_assert_eq!((0..of.count()).map(|node| of.members(node).len()).sum::<usize>(), nodes.len());
-            for member in 0..nodes.len() as u32 {
-                let (node, number) = of.place(member);
-                prop_assert_eq!(of.members(node)[number], member);
-                for other in 0..of.count() {
-                    let carrier = of.carrier(member, other);
-                    prop_assert_eq!(of.place(carrier).0, other);
-                    prop_assert!(other != node || carrier == member);
-                }
-            }
         }
     }
 }

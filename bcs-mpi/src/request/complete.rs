@@ -3,7 +3,7 @@
 //! Calls that complete one request answer its error; those that complete several put codes into the statuses
 //! and answer `MPI_ERR_IN_STATUS`. `MPI_ERROR` of a status is written in that case only.
 
-use super::{is_idle, poll, take_received};
+use super::{is_idle, keep, look_at, poll, take_received};
 use crate::api::Mode;
 use crate::constants::*;
 use crate::error::codes::codes;
@@ -224,7 +224,10 @@ pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuse
 pub(super) fn are_complete(process: &mut Process, requests: &[MPI_Request]) -> MpiResult<bool> {
     let mut all = true;
     for &request in requests.iter().filter(|request| **request != MPI_REQUEST_NULL) {
-        all &= super::is_complete(process, request)?;
+        match look_at(process, request)? {
+            Some(finished) => keep(process, request, finished),
+            None => all = false,
+        }
     }
     Ok(all)
 }

@@ -1,5 +1,6 @@
 //! The calls about generalized requests (MPI-5.0, §13.2).
 
+use super::plain;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::object::request::{BUFFERED, Generalized, State};
@@ -20,7 +21,7 @@ pub fn start(callbacks: Callbacks) -> MpiResult<MPI_Request> {
 fn generalized(process: &mut Process, handle: MPI_Request) -> MpiResult<&mut Generalized> {
     let allowed = "it has to be a request of MPI_Grequest_start";
     let other = || MpiError::argument(MPI_ERR_REQUEST, "request", "one of another operation", allowed);
-    if process.plain(handle).is_some() || handle == BUFFERED {
+    if plain(&process.port, handle).is_some() || handle == BUFFERED {
         return Err(other());
     }
     match &mut process.request(handle)?.state {

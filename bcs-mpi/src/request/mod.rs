@@ -29,12 +29,6 @@ impl Process {
         MPI_Request(pack(Kind::Request, self.port.requests_mut().name(nic), nic.0))
     }
 
-    /// The NIC's request of a plain request's handle; none for every other handle.
-    #[inline(always)]
-    fn plain(&self, handle: MPI_Request) -> Option<RequestId> {
-        plain(&self.port, handle)
-    }
-
     /// The request of a handle that is not plain.
     #[inline]
     fn request(&mut self, handle: MPI_Request) -> MpiResult<&mut Request> {
@@ -44,7 +38,7 @@ impl Process {
 
     /// The NIC's request that a handle's operation waits for; none where it waits for more.
     fn awaited(&mut self, handle: MPI_Request) -> MpiResult<Option<RequestId>> {
-        match self.plain(handle) {
+        match plain(&self.port, handle) {
             Some(nic) => Ok(Some(nic)),
             None => Ok(self.request(handle)?.state.nic()),
         }
@@ -68,7 +62,7 @@ impl Process {
 /// A request as an `int`, if it names one; that of a buffered send becomes one of its own, as an `int` names
 /// one.
 pub fn to_int(process: &mut Process, handle: usize) -> Option<i32> {
-    if let Some(nic) = process.plain(MPI_Request(handle)) {
+    if let Some(nic) = plain(&process.port, MPI_Request(handle)) {
         return Some(nic.0 as i32 + FIRST_INT);
     }
     if handle != BUFFERED.0 {
@@ -112,7 +106,7 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
     if handle == BUFFERED {
         return Ok(Some(Finished::well(Status::EMPTY)));
     }
-    if let Some(nic) = process.plain(handle) {
+    if let Some(nic) = plain(&process.port, handle) {
         let Some(outcome) = process.port.look(nic)? else { return Ok(None) };
         if process.port.is_send(nic) {
             return Ok(Some(Finished::sent(&outcome)));
@@ -130,7 +124,7 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
 /// Takes a request that is complete in the commonest way: a plain receive of a small message that fits.
 #[inline(always)]
 pub fn take_received(process: &mut Process, handle: MPI_Request) -> Option<Status> {
-    let nic = process.plain(handle)?;
+    let nic = plain(&process.port, handle)?;
     process.port.take_received(nic).map(Status::from)
 }
 
@@ -150,7 +144,7 @@ pub fn poll(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Option
 #[inline(never)]
 fn poll_other(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Option<Finished>> {
     let Some(finished) = look_at(process, *handle)? else { return Ok(None) };
-    if let Some(nic) = process.plain(*handle) {
+    if let Some(nic) = plain(&process.port, *handle) {
         process.port.take(nic);
     } else if *handle != BUFFERED {
         let request = process.request(*handle)?;
@@ -167,20 +161,13 @@ fn poll_other(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Opti
 /// Whether a request has nothing under way: it is null, or persistent and inactive.
 #[inline(always)]
 fn is_idle(process: &mut Process, handle: MPI_Request) -> bool {
-    handle == MPI_REQUEST_NULL || (process.plain(handle).is_none() && is_inactive(process, handle))
+    handle == MPI_REQUEST_NULL || (plain(&process.port, handle).is_none() && is_inactive(process, handle))
 }
 
 #[inline(never)]
 fn is_inactive(process: &mut Process, handle: MPI_Request) -> bool {
     let request = process.requests.table.get(handle.0);
     request.is_ok_and(|request| matches!(&request.state, State::Persistent(p) if p.active.is_none()))
-}
-
-/// Whether a request is complete; it stays as it is.
-fn is_complete(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
-    let Some(finished) = look_at(process, handle)? else { return Ok(false) };
-    keep(process, handle, finished);
-    Ok(true)
 }
 
 /// Puts back what a look at a complete request found, to be found again.
@@ -214,7 +201,7 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
     }
     // Nobody waits for what is freed, so nobody would post it.
     process.port.post_held()?;
-    if let Some(nic) = process.plain(freed) {
+    if let Some(nic) = plain(&process.port, freed) {
         process.port.requests_mut().drop_name(nic);
         // Of a receive, too, only the end matters.
         process.abandon(State::Send(nic, Box::default()), MPI_COMM_NULL);
@@ -247,7 +234,7 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
 
 /// A collective operation that is under way can be neither freed nor cancelled (MPI-5.0, §6.12).
 fn refuse_collective(process: &mut Process, handle: MPI_Request, instead: &str) -> MpiResult {
-    if handle == BUFFERED || process.plain(handle).is_some() {
+    if handle == BUFFERED || plain(&process.port, handle).is_some() {
         return Ok(());
     }
     if !process.request(handle)?.state.is_collective() {

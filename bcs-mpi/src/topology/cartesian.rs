@@ -65,15 +65,16 @@ pub fn map(comm: MPI_Comm, dims: &[c_int], periods: &[c_int]) -> MpiResult<c_int
     Ok(if communicator.rank < grid.size() { communicator.rank as c_int } else { MPI_UNDEFINED })
 }
 
-/// MPI_Cart_sub: `remain` answers for as many dimensions as the grid has which of them stay.
+/// MPI_Cart_sub: `remain` answers for as many dimensions as the grid has which of them stay: those not 0.
 ///
 /// # Errors
 /// No such communicator, or one without a grid.
-pub fn sub(comm: MPI_Comm, remain: impl FnOnce(usize) -> MpiResult<Vec<bool>>) -> MpiResult<MPI_Comm> {
+pub fn sub(comm: MPI_Comm, remain: impl FnOnce(usize) -> MpiResult<Vec<c_int>>) -> MpiResult<MPI_Comm> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let grid = grid_of(communicator)?;
-    let (part, members) = grid.part(communicator.rank, &remain(grid.dims.len())?);
+    let remain: Vec<bool> = remain(grid.dims.len())?.iter().map(|&keep| keep != 0).collect();
+    let (part, members) = grid.part(communicator.rank, &remain);
     let group = communicator.group.choose(&members);
     let kin = Kin { topology: Some(Topology::Cartesian(Arc::new(part))), ..Kin::default() };
     new::part_of(&mut process, Primitive::CartSub, comm, group, kin)

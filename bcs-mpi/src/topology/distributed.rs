@@ -13,21 +13,14 @@ use crate::error::{MpiError, MpiResult};
 use crate::object::topology::{Neighbourhood, Topology};
 use crate::process;
 use mds::Primitive;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Checks the ranks and the weights of edges.
-fn checked(size: u32, argument: &'static str, ranks: &[c_int]) -> MpiResult<Box<[u32]>> {
-    ranks
-        .iter()
-        .map(|&rank| match u32::try_from(rank) {
-            Ok(rank) if rank < size => Ok(rank),
-            _ => {
-                let allowed = format!("the communicator has ranks 0..{}", size - 1);
-                Err(MpiError::argument(MPI_ERR_RANK, argument, rank, allowed))
-            }
-        })
-        .collect()
+/// The ranks of an argument, which members of the intracommunicator have to have.
+fn checked(comm: MPI_Comm, argument: &'static str, ranks: &[c_int]) -> MpiResult<Box<[u32]>> {
+    let process = process::enter()?;
+    let communicator = process.intracommunicator("comm_old", comm)?;
+    ranks.iter().map(|&rank| communicator.member(argument, rank)).collect()
 }
 
 fn checked_weights(argument: &'static str, weights: Option<&[c_int]>) -> MpiResult {
@@ -51,9 +44,8 @@ pub fn create_adjacent(
     sources: EdgesAtSide<'_>,
     destinations: EdgesAtSide<'_>,
 ) -> MpiResult<MPI_Comm> {
-    let size = process::enter()?.intracommunicator("comm_old", comm)?.size;
-    let from = checked(size, "sources", sources.0)?;
-    let to = checked(size, "destinations", destinations.0)?;
+    let from = checked(comm, "sources", sources.0)?;
+    let to = checked(comm, "destinations", destinations.0)?;
     checked_weights("sourceweights", sources.1)?;
     checked_weights("destweights", destinations.1)?;
     let weights = match (sources.1, destinations.1) {
@@ -92,9 +84,8 @@ pub fn create(
     destinations: &[c_int],
     weights: Option<&[c_int]>,
 ) -> MpiResult<MPI_Comm> {
-    let size = process::enter()?.intracommunicator("comm_old", comm)?.size;
-    let from = checked(size, "sources", sources)?;
-    let to = checked(size, "destinations", destinations)?;
+    let from = checked(comm, "sources", sources)?;
+    let to = checked(comm, "destinations", destinations)?;
     checked_weights("weights", weights)?;
     let starts =
         from.iter().zip(degrees).flat_map(|(&from, &degree)| std::iter::repeat_n(from, degree as usize));
@@ -106,7 +97,7 @@ pub fn create(
     }
     // Stable: a rank's edges stay in their order.
     outgoing.sort_by_key(|(rank, _)| *rank);
-    let incoming = bring(comm, size, &outgoing)?;
+    let incoming = bring(comm, &outgoing)?;
     let side = |side: c_int| incoming.iter().filter(move |edge| edge[0] == side);
     let ranks = |at: c_int| -> Box<[u32]> { side(at).map(|edge| edge[1] as u32).collect() };
     let weights_at = |at: c_int| -> Box<[c_int]> { side(at).map(|edge| edge[2]).collect() };
@@ -119,24 +110,18 @@ pub fn create(
 }
 
 /// Brings edges, sorted by rank, to their ranks.
-fn bring(
-    comm: MPI_Comm,
-    size: u32,
-    outgoing: &[(u32, [c_int; NUMBERS])],
-) -> MpiResult<Vec<[c_int; NUMBERS]>> {
-    let size = size as usize;
+fn bring(comm: MPI_Comm, outgoing: &[(u32, [c_int; NUMBERS])]) -> MpiResult<Vec<[c_int; NUMBERS]>> {
+    let size = process::enter()?.communicator(comm)?.size as usize;
+    let exchange = |from: *const c_void, sent: Places, to: *mut c_void, received: Places| {
+        let call = Call::blocking(Primitive::DistGraphCreate, comm);
+        // SAFETY: the buffers have what their places say, which are of every member.
+        unsafe { alltoall(call, &Everyone::new(from, sent), &Everyone::new(to, received)) }
+    };
     let mut send_counts = vec![0_i64; size];
     outgoing.iter().for_each(|(rank, _)| send_counts[*rank as usize] += NUMBERS as i64);
     let mut receive_counts = vec![0_i64; size];
     let each = Places::Equal(1, MPI_INT64_T);
-    // SAFETY: both have a number for every member.
-    let (send, receive) = unsafe {
-        (
-            Everyone::new(send_counts.as_ptr().cast(), each),
-            Everyone::new(receive_counts.as_mut_ptr().cast(), each),
-        )
-    };
-    alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)?;
+    exchange(send_counts.as_ptr().cast(), each, receive_counts.as_mut_ptr().cast(), each)?;
     let (send_starts, _) = starts(&send_counts);
     let (receive_starts, total) = starts(&receive_counts);
     let numbers: Vec<c_int> = outgoing.iter().flat_map(|(_, edge)| *edge).collect();
@@ -145,14 +130,8 @@ fn bring(
         let (counts, starts) = (Numbers::Large(counts.as_ptr()), Numbers::Large(starts.as_ptr()));
         Places::Vector(counts, starts, MPI_INT)
     };
-    // SAFETY: the buffers have what counts and displacements say, which have a number for every member.
-    let (send, receive) = unsafe {
-        (
-            Everyone::new(numbers.as_ptr().cast(), vector(&send_counts, &send_starts)),
-            Everyone::new(edges.as_mut_ptr().cast(), vector(&receive_counts, &receive_starts)),
-        )
-    };
-    alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)?;
+    let (sent, received) = (vector(&send_counts, &send_starts), vector(&receive_counts, &receive_starts));
+    exchange(numbers.as_ptr().cast(), sent, edges.as_mut_ptr().cast(), received)?;
     Ok(edges)
 }
 

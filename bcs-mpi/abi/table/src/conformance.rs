@@ -229,11 +229,6 @@ mod tests {
     }
 
     #[test]
-    fn examples_that_are_left_out_have_a_line_each() {
-        assert_eq!(examples("# a: b\nspawn: none: yet\n"), [["spawn", "none: yet"].map(str::to_owned)]);
-    }
-
-    #[test]
     fn an_exclusion_without_a_reason_is_refused() {
         let entry = "[[exclusion]]\nbecause = \"files\"\nmodules = [\"test_io\"]\n";
         assert!(exclusions(entry).unwrap_err().ends_with("exclusion 1: no reason"));

@@ -31,27 +31,3 @@ pub fn rust_type(tables: &Tables, parameter: &str) -> String {
 pub(crate) fn predefined_by_number(tables: &Tables, callback: &str) -> bool {
     tables.sections.iter().any(|section| section.c_type.strip_suffix(" *") == Some(callback))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_have_the_types_that_they_are_passed_as() {
-        let tables = Tables::read().expect("the tables");
-        for (c, rust) in [
-            ("int count", "c_int"),
-            ("const void *buf", "*const c_void"),
-            ("MPI_Request array_of_requests[]", "*mut MPI_Request"),
-            ("const int dims[]", "*const c_int"),
-            ("int ranges[][3]", "*mut [c_int; 3]"),
-            ("char ***argv", "*mut *mut *mut c_char"),
-            ("char *argv[]", "*mut *mut c_char"),
-            ("MPI_User_function *user_fn", "Option<MPI_User_function>"),
-            ("MPI_Copy_function *copy_fn", "usize"),
-            ("...", "..."),
-        ] {
-            assert_eq!(rust_type(&tables, c), rust);
-        }
-    }
-}

@@ -479,21 +479,6 @@ mod tests {
     }
 
     #[test]
-    fn datatypes_and_operations_are_in_order_of_their_handles() {
-        let tables = Tables::read().unwrap();
-        let handles: Vec<_> = tables
-            .datatypes
-            .iter()
-            .filter_map(|d| match d.handle {
-                Value::Number(handle) => Some(handle),
-                Value::Alias(_) => None,
-            })
-            .collect();
-        assert!(handles.is_sorted_by(|a, b| a < b));
-        assert!(tables.operations.is_sorted_by(|a, b| a.handle < b.handle));
-    }
-
-    #[test]
     fn an_alias_names_a_datatype_of_the_same_shape() {
         let tables = Tables::read().unwrap();
         let aliases = tables.datatypes.iter().filter_map(|d| match d.handle {

@@ -63,7 +63,7 @@ fn refusal(tables: &Tables, Function { name, parameters, .. }: &Function) -> (St
         Some(position) => format!("on _p{position}"),
         None => String::new(),
     };
-    (options, "Err(unsupported())?".to_owned())
+    (options, "Err(MpiError::new(Problem::Unsupported))?".to_owned())
 }
 
 /// What a function of the tool interface says of an object that cannot be.

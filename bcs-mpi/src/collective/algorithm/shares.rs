@@ -155,18 +155,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equal_shares_are_the_vector_in_order(members in 1u32..70, elements in 0usize..1000) {
-            let mut next = 0;
-            for member in 0..members {
-                let share = equal_share(member, members, elements, 1);
-                prop_assert_eq!(share.start, next);
-                prop_assert!(share.len() <= equal_share(0, members, elements, 1).len());
-                next = share.end;
-            }
-            prop_assert_eq!(next, elements);
-        }
-
-        #[test]
         fn a_part_is_a_whole_number_of_elements(members in 1u32..100_000, element in 1usize..1 << 30) {
             let part = part_bytes(members, element);
             prop_assert!(part > 0 && part.is_multiple_of(element));

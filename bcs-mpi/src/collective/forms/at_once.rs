@@ -13,23 +13,11 @@ use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::process::Guard;
 use crate::process::monitor::note_algorithm;
-use crate::progress::meeting::{attend, meet};
+use crate::progress::meeting::attend;
 use crate::progress::{Arrival, Memory, take_board, take_result};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLAB_BYTES;
 use std::ptr::null;
-
-/// Waits until all `members` of the call's communicator are there.
-///
-/// # Errors
-/// The NIC fails.
-#[inline]
-pub(super) fn barrier(process: &mut Guard, call: Call, members: u32) -> MpiResult {
-    if members > 1 {
-        meet(process, call.primitive, call.comm, &Arrival::BARRIER, &[])?;
-    }
-    Ok(())
-}
 
 /// Combines the vectors of the `members` of the call's communicator, if that can be done at once; answers
 /// whether it is. `root` is the only one that gets the result, if there is one; `to` is null elsewhere.

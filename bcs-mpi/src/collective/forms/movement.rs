@@ -11,6 +11,8 @@ use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, NAMES};
 use crate::process::{self, Guard, Process};
+use crate::progress::Arrival;
+use crate::progress::meeting::meet;
 use std::ffi::{c_int, c_void};
 
 /// MPI_Barrier and its kin.
@@ -28,7 +30,9 @@ pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
     }
     let size = communicator.size;
     if call.form == Form::Blocking {
-        at_once::barrier(&mut process, call, size)?;
+        if size > 1 {
+            meet(&mut process, call.primitive, call.comm, &Arrival::BARRIER, &[])?;
+        }
         return Ok(MPI_REQUEST_NULL);
     }
     call.launch(&mut process, 0, algorithm::barrier)

@@ -136,7 +136,9 @@ impl Typemap {
                 (start..start + array.subsizes[dimension]).contains(&index)
             }),
             C::Darray(array) => {
-                let mine = coordinates(array);
+                // The process's place in the grid, which is in the order of C.
+                let psizes: Vec<i64> = array.psizes.iter().map(|processes| i64::from(*processes)).collect();
+                let (mine, _) = elements(&psizes, false).swap_remove(array.rank as usize);
                 let is_mine = |dimension, index| owner(array, dimension, index) == mine[dimension];
                 map.add_array(&of, &array.gsizes, array.order, is_mine);
             }
@@ -175,17 +177,6 @@ fn elements(sizes: &[i64], fortran: bool) -> Vec<(Vec<i64>, i64)> {
         index
     };
     (0..all).map(|place| (index(place), place)).collect()
-}
-
-/// The place of a share's process in the grid.
-fn coordinates(array: &Darray) -> Vec<i64> {
-    let mut rank = array.rank;
-    let mut coordinates = vec![0; array.psizes.len()];
-    for (coordinate, processes) in coordinates.iter_mut().zip(&array.psizes).rev() {
-        *coordinate = i64::from(rank % processes);
-        rank /= processes;
-    }
-    coordinates
 }
 
 /// Which process of a dimension has an index.

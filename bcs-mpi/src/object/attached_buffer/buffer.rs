@@ -9,15 +9,6 @@ use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::{Port, Posted, Send};
 
-/// A message that is to be sent from the buffer.
-pub(super) struct BufferedMessage<'a> {
-    /// Which message of this process's buffers it is.
-    pub(super) number: u64,
-    pub(super) send: &'a Send,
-    pub(super) data: *const u8,
-    pub(super) bytes: usize,
-}
-
 /// A message that is under way from the buffer.
 #[derive(Debug)]
 struct Segment {
@@ -94,16 +85,21 @@ impl AttachedBuffer {
         MpiError::new(Problem::NoBufferSpace { wanted, size, free })
     }
 
-    /// Sends a message from here, and it must fit in the whole buffer with its overhead even when it would
-    /// not need it, so that whether a program is right does not depend on timing.
+    /// Sends the message of this number from here, and it must fit in the whole buffer with its overhead even
+    /// when it would not need it, so that whether a program is right does not depend on timing.
     ///
     /// # Safety
     /// The message must be readable.
     ///
     /// # Errors
     /// No room.
-    pub(super) unsafe fn send(&mut self, port: &mut Port, message: &BufferedMessage<'_>) -> MpiResult {
-        let &BufferedMessage { number, send, data, bytes } = message;
+    pub(super) unsafe fn send(
+        &mut self,
+        port: &mut Port,
+        number: u64,
+        send: &Send,
+        (data, bytes): (*const u8, usize),
+    ) -> MpiResult {
         let wanted = bytes.saturating_add(MPI_BSEND_OVERHEAD as usize);
         if let Some(size) = self.size.filter(|&size| wanted > size) {
             return Err(self.no_room(wanted, size));
@@ -166,13 +162,5 @@ mod tests {
         assert_eq!(buffer.place(11, 95), Some((30, 1)));
         assert_eq!(buffer.place(41, 100), None);
         assert!(matches!(buffer.no_room(41, 100).problem(), Problem::NoBufferSpace { free: 50, .. }));
-    }
-
-    #[test]
-    fn a_flush_waits_for_the_messages_before_it_alone() {
-        let mut buffer = AttachedBuffer::new(0, Some(100));
-        assert!(!buffer.has_before(9));
-        buffer.segments = vec![segment(10, 20, 7), segment(60, 30, 5)];
-        assert!(!buffer.has_before(5) && buffer.has_before(6) && buffer.has_before(9));
     }
 }

@@ -10,7 +10,6 @@ pub use buffer::AttachedBuffer;
 
 use crate::constants::{MPI_Comm, MPI_Session};
 use crate::error::MpiResult;
-use buffer::BufferedMessage;
 use nic_emu::port::{Port, Send};
 
 /// Whose buffer.
@@ -69,7 +68,7 @@ impl AttachedBuffers {
     /// Sends a message of this communicator, which comes from that session, buffered.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes.
+    /// The message, an address and so many bytes, must be readable.
     ///
     /// # Errors
     /// No buffer is attached, or the message does not fit.
@@ -78,18 +77,18 @@ impl AttachedBuffers {
         port: &mut Port,
         (comm, session): (MPI_Comm, MPI_Session),
         send: &Send,
-        (data, bytes): (*const u8, usize),
+        message: (*const u8, usize),
     ) -> MpiResult {
-        let message = BufferedMessage { number: self.sent, send, data, bytes };
+        let number = self.sent;
         self.sent += 1;
         for level in [Level::Communicator(comm), Level::Session(session), Level::Process] {
             if let Some(buffer) = self.get(level) {
                 // SAFETY: the caller's promise.
-                return unsafe { buffer.send(port, &message) };
+                return unsafe { buffer.send(port, number, send, message) };
             }
         }
         // As if the process had a buffer of no size.
         // SAFETY: as above.
-        unsafe { AttachedBuffer::new(0, Some(0)).send(port, &message) }
+        unsafe { AttachedBuffer::new(0, Some(0)).send(port, number, send, message) }
     }
 }

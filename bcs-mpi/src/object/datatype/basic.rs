@@ -88,11 +88,4 @@ mod tests {
             assert_eq!((end + align - 1) / align * align, datatype.extent as i64, "{}", datatype.name);
         }
     }
-
-    #[test]
-    fn a_pair_is_found_by_its_halves() {
-        assert_eq!(pair_of(MPI_DOUBLE, MPI_INT), Some(MPI_DOUBLE_INT));
-        assert_eq!(pair_of(MPI_INTEGER, MPI_INTEGER), Some(MPI_2INTEGER));
-        assert_eq!(pair_of(MPI_DOUBLE, MPI_LONG), None);
-    }
 }

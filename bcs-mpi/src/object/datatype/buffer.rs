@@ -4,7 +4,7 @@
 //! packed once by a [`Cursor`](super::Cursor) of its [`Layout`]. An operation keeps the layout, not the
 //! datatype's handle, which may be freed meanwhile.
 
-use super::cursor::{Layout, copy};
+use super::cursor::Layout;
 use super::table::Datatypes;
 use super::typemap::Type;
 use crate::constants::*;
@@ -342,28 +342,6 @@ impl Incoming {
     #[inline(always)]
     pub fn place(&self, told: u16) -> (*mut u8, usize, u16) {
         (self.data, self.bytes, told)
-    }
-}
-
-/// Copies a message within this process, from where one type has it to where another wants it, without
-/// anything in between. The buffer needs no unpacking after that.
-///
-/// # Safety
-/// `from` must be readable where the layout has bytes, the buffer of `to` still be writable.
-pub unsafe fn copy_to(layout: &Layout, from: *const u8, to: &mut Incoming) {
-    match (to.staged.take(), layout.as_block()) {
-        // SAFETY: the caller's promise.
-        (Some(staged), _) => _ = unsafe { copy(layout, from, &staged.layout, staged.buffer) },
-        (None, Some(offset)) => {
-            let from = from.wrapping_offset(offset);
-            if from != to.data && layout.bytes() > 0 {
-                // SAFETY: as above; a program that passes overlapping buffers gets what it gets, without harm
-                // to others.
-                unsafe { std::ptr::copy(from, to.data, layout.bytes().min(to.bytes)) };
-            }
-        }
-        // SAFETY: as above.
-        (None, None) => _ = unsafe { layout.cursor().pack(from, to.data, to.bytes) },
     }
 }
 

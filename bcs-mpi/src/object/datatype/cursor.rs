@@ -7,7 +7,7 @@
 //! another with two cursors and nothing in between.
 
 use super::flat::{Body, Leaf, Node};
-use super::strided::{StridedBlocks, Way, copy_across, move_equal, move_regular, move_varied};
+use super::strided::{Way, copy_across, move_equal, move_regular, move_varied};
 
 /// Where the bytes of a message lie, relative to its buffer's address.
 #[derive(Clone, Debug)]
@@ -39,9 +39,22 @@ impl Layout {
     }
 
     /// A cursor at the first byte.
-    #[inline]
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor::new(self)
+        let root = self.root.as_ref();
+        let mut cursor = Cursor {
+            position: 0,
+            end: self.bytes() as i64,
+            frames: Vec::with_capacity(root.map_or(0, Node::depth)),
+            leaf: &NOTHING,
+            base: 0,
+            iteration: 0,
+            block: 0,
+            byte: 0,
+        };
+        if let Some(root) = root {
+            cursor.descend(root, 0);
+        }
+        cursor
     }
 
     /// Packs all of it.
@@ -95,25 +108,6 @@ pub struct Cursor<'a> {
 static NOTHING: Leaf = Leaf { offset: 0, count: 0, stride: 0, block: 0, bytes: 0, body: Body::One };
 
 impl<'a> Cursor<'a> {
-    fn new(layout: &'a Layout) -> Self {
-        let root = layout.root.as_ref();
-        let depth = root.map_or(0, Node::depth);
-        let mut cursor = Self {
-            position: 0,
-            end: layout.bytes() as i64,
-            frames: Vec::with_capacity(depth),
-            leaf: &NOTHING,
-            base: 0,
-            iteration: 0,
-            block: 0,
-            byte: 0,
-        };
-        if let Some(root) = root {
-            cursor.descend(root, 0);
-        }
-        cursor
-    }
-
     /// Bytes before it.
     #[inline]
     pub fn position(&self) -> usize {
@@ -241,9 +235,7 @@ impl<'a> Cursor<'a> {
             let Some((offset, taken)) = self.take_block(left as usize) else { break };
             let at = memory.wrapping_offset(offset);
             // SAFETY: the caller's promise for this block.
-            unsafe {
-                move_regular(way, at, packed, &StridedBlocks { count: 1, stride: 0, block: taken });
-            }
+            unsafe { move_regular(way, at, packed, taken, (1, 0)) };
             packed = packed.wrapping_add(taken);
         }
         bytes as usize
@@ -331,10 +323,7 @@ unsafe fn iterations(way: Way, memory: *mut u8, packed: *mut u8, leaf: &Leaf, co
     // SAFETY: the caller's promise.
     unsafe {
         match &leaf.body {
-            Body::One => {
-                let blocks = StridedBlocks { count: count as usize, stride, block: leaf.block as usize };
-                move_regular(way, memory, packed, &blocks);
-            }
+            Body::One => move_regular(way, memory, packed, leaf.block as usize, (count as usize, stride)),
             _ if count >= FEW_ITERATIONS
                 && (way == Way::Pack || leaf.is_apart())
                 && leaf.blocks() <= FEW_BLOCKS =>

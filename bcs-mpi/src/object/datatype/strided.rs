@@ -15,17 +15,6 @@ pub enum Way {
     Unpack,
 }
 
-/// Blocks, and how their bytes are reached from an address.
-#[derive(Clone, Copy, Debug)]
-pub struct StridedBlocks {
-    /// Iterations.
-    pub count: usize,
-    /// Bytes from one to the next.
-    pub stride: isize,
-    /// Bytes of a block.
-    pub block: usize,
-}
-
 /// Calls a function, which is inlined, with the block size first: as a constant for the sizes that are worth
 /// it; then, where there is one, the way, as a constant too.
 macro_rules! by_size {
@@ -65,23 +54,24 @@ unsafe fn move_block(way: Way, memory: *mut u8, packed: *mut u8, bytes: usize) {
 }
 
 #[inline(always)]
-unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut u8, blocks: &StridedBlocks) {
-    for _ in 0..blocks.count {
+unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut u8, times: (usize, isize)) {
+    let (count, stride) = times;
+    for _ in 0..count {
         // SAFETY: the caller's promise.
         unsafe { move_block(way, memory, packed, block) };
-        memory = memory.wrapping_offset(blocks.stride);
+        memory = memory.wrapping_offset(stride);
         packed = packed.wrapping_add(block);
     }
 }
 
-/// Moves equal blocks that are equally far apart.
+/// Moves equal blocks that are equally far apart: how many they are, and the bytes from one to the next.
 ///
 /// # Safety
 /// `memory` must be valid for every block, `packed` for all their bytes: for reading and writing as `way`
 /// says.
-pub unsafe fn move_regular(way: Way, memory: *mut u8, packed: *mut u8, blocks: &StridedBlocks) {
+pub unsafe fn move_regular(way: Way, memory: *mut u8, packed: *mut u8, block: usize, times: (usize, isize)) {
     // SAFETY: the caller's promise.
-    unsafe { by_size!(way, blocks.block, regular(memory, packed, blocks)) }
+    unsafe { by_size!(way, block, regular(memory, packed, times)) }
 }
 
 #[inline(always)]

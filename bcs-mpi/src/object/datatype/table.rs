@@ -95,7 +95,9 @@ impl Datatypes {
         }
         let entry = self.table.named(argument, handle.0)?;
         if !entry.committed {
-            return Err(not_committed(argument, handle));
+            let value = format!("{:#x}, a datatype that is not committed", handle.0);
+            let allowed = "MPI_Type_commit has to be called before it is used";
+            return Err(MpiError::argument(MPI_ERR_TYPE, argument, value, allowed));
         }
         Ok(&entry.of)
     }
@@ -207,10 +209,4 @@ impl Datatypes {
         }
         Ok(&mut self.table.named_mut(argument, handle.0)?.labels)
     }
-}
-
-#[cold]
-fn not_committed(argument: &'static str, handle: MPI_Datatype) -> MpiError {
-    let value = format!("{:#x}, a datatype that is not committed", handle.0);
-    MpiError::argument(MPI_ERR_TYPE, argument, value, "MPI_Type_commit has to be called before it is used")
 }

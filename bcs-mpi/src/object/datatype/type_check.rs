@@ -141,11 +141,4 @@ mod tests {
         assert!(!differ((4, told(TypeCheck::Strict, int)), (4, told(TypeCheck::Kinds, float))));
         assert_eq!(told(TypeCheck::Off, int), 0);
     }
-
-    #[test]
-    fn types_are_named() {
-        assert_eq!(told_name(tell(TypeCheck::Kinds, of(MPI_INT), 1)), "MPI_INT");
-        assert_eq!(told_name(tell(TypeCheck::Strict, of(MPI_DOUBLE), 1)), "MPI_DOUBLE");
-        assert_eq!(told_name(tell(TypeCheck::Strict, of(MPI_INT).then(of(MPI_DOUBLE)), 1)), "several types");
-    }
 }

@@ -108,11 +108,8 @@ pub(super) mod tests {
                 for d in 0..grid.dims.len() {
                     let mut there: Vec<i64> = own.iter().map(|&c| c as i64).collect();
                     there[d] += steps;
-                    while grid.periods[d] && there[d] < 0 {
-                        there[d] += grid.dims[d] as i64;
-                    }
-                    while grid.periods[d] && there[d] >= grid.dims[d] as i64 {
-                        there[d] -= grid.dims[d] as i64;
+                    if grid.periods[d] {
+                        there[d] = there[d].rem_euclid(grid.dims[d] as i64);
                     }
                     let expected = all.iter().position(|c| c.iter().map(|&c| c as i64).eq(there.iter().copied()));
                     prop_assert_eq!(grid.neighbour(rank as u32, d, steps), expected.map(|at| at as u32));
