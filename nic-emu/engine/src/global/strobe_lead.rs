@@ -70,7 +70,12 @@ impl StrobeLead {
                 report.filter(|report| (report.slice, report.done) == (self.slice, microphase))
             else {
                 if arrived {
-                    self.retry(microphase);
+                    self.record.usrts += 1;
+                    match microphase {
+                        Microphase::DescriptorExchange => self.record.usrdem += 1,
+                        Microphase::MessageScheduling => self.record.usrmsm += 1,
+                        _ => {}
+                    }
                 }
                 return Ok(None);
             };
@@ -118,15 +123,6 @@ impl StrobeLead {
             GlobalRecord { slice: SliceIndex(self.slice), getts_ns: elapsed, ..GlobalRecord::default() };
         self.started_ns = now_ns;
         self.microphase_ns = now_ns;
-    }
-
-    fn retry(&mut self, microphase: Microphase) {
-        self.record.usrts += 1;
-        match microphase {
-            Microphase::DescriptorExchange => self.record.usrdem += 1,
-            Microphase::MessageScheduling => self.record.usrmsm += 1,
-            _ => {}
-        }
     }
 
     /// A microphase is over on all nodes: which one is next in the slice?

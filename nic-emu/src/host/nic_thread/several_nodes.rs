@@ -45,15 +45,6 @@ enum Looked {
     Busy,
 }
 
-/// What a nap was good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Napped {
-    /// There is something to do.
-    ForSomething,
-    /// Perhaps not.
-    InVain,
-}
-
 /// The loop of the thread.
 pub(super) struct NodeDriver<'a> {
     shared: &'a Shared,
@@ -111,7 +102,7 @@ impl<'a> NodeDriver<'a> {
         while !self.shared.is_over() {
             let now = now_ns();
             self.shared.trim(&mut trimmed_ns, now)?;
-            if self.leaves_links_to_ranks(now) && self.nap()? == Napped::InVain {
+            if self.leaves_links_to_ranks(now) && !self.nap()? {
                 continue;
             }
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
@@ -185,15 +176,18 @@ impl<'a> NodeDriver<'a> {
     }
 
     /// Sleeps while ranks drive the links, until one of them finds what it cannot do itself, something is
-    /// due, or it is time to see whether they still do.
-    fn nap(&mut self) -> Result<Napped, Finding> {
-        let now = now_ns();
-        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now)));
-        let due = [due, self.nic.fabric.timeout()].into_iter().flatten().min();
-        let nap = Duration::from_nanos(DRIVING_NS);
+    /// due, or it is time to see whether they still do. False if there is perhaps nothing to do.
+    fn nap(&mut self) -> Result<bool, Finding> {
+        let (due, nap) = (self.due(), Duration::from_nanos(DRIVING_NS));
         let asleep = self.pipe.announce_sleep(self.memory);
         let woken = asleep.nap(due.map_or(nap, |due| due.min(nap))).map_err(cannot_wait)?;
-        Ok(if woken || due.is_some_and(|due| due <= nap) { Napped::ForSomething } else { Napped::InVain })
+        Ok(woken || due.is_some_and(|due| due <= nap))
+    }
+
+    /// How long it is until something is due.
+    fn due(&self) -> Option<Duration> {
+        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
+        [due, self.nic.fabric.timeout()].into_iter().flatten().min()
     }
 
     /// Sleeps until there may be something to do. If there is already, does it instead and says so.
@@ -204,8 +198,7 @@ impl<'a> NodeDriver<'a> {
             Looked::Nothing => {}
             looked => return Ok(looked),
         }
-        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
-        let timeout = [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
+        let timeout = self.due().map_or(IDLE_SLEEP, |due| due.min(IDLE_SLEEP));
         asleep.wait(self.nic.fabric.as_fd(), timeout).map_err(cannot_wait)?;
         Ok(Looked::Nothing)
     }
