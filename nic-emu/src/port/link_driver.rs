@@ -18,8 +18,7 @@ pub struct LinkDriver {
 impl LinkDriver {
     /// Drives these.
     pub fn new(links: SharedLinks) -> Self {
-        let waiter = Waiter::default();
-        Self { links, waiter, away_until_ns: 0, away_ns: 0, left_ns: 0 }
+        Self { links, waiter: Waiter::default(), away_until_ns: 0, away_ns: 0, left_ns: 0 }
     }
 
     /// Something is left to the NIC thread.

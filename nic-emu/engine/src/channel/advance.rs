@@ -24,15 +24,6 @@ pub enum End {
     Destination,
 }
 
-impl From<End> for Worker {
-    fn from(end: End) -> Self {
-        match end {
-            End::Source => Worker::Source,
-            End::Destination => Worker::Destination,
-        }
-    }
-}
-
 /// What a rank knows of a message that it is an end of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mine {
@@ -79,7 +70,8 @@ pub fn advance(
 ) -> Result<Step, ChannelError> {
     let (index, end) = (transfer, mine.end);
     let transfer = memory.transfer(index)?;
-    let Some(pinned) = transfer.pin(end.into()) else { return Ok(Step::Blocked) };
+    let worker = if end == End::Source { Worker::Source } else { Worker::Destination };
+    let Some(pinned) = transfer.pin(worker) else { return Ok(Step::Blocked) };
     if transfer.bytes.get() == 0 {
         return Ok(Step::Finished);
     }

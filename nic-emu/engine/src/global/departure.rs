@@ -7,8 +7,8 @@ use super::record::{Kind, PostingSlice, Record};
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
 use crate::memory::ring::LABEL;
-use crate::memory::slab::SLAB_BYTES;
-use crate::memory::{CommRank, Corrupt, NicMemory, Rank, RequestId, SlabId};
+use crate::memory::slab::{SLAB_BYTES, SLABS};
+use crate::memory::{CommRank, Corrupt, NicMemory, Rank, RequestId, SlabId, checked};
 use crate::threads::completer::Completer;
 
 /// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
@@ -58,7 +58,8 @@ pub(super) fn exchange(
                 break;
             }
             if let Some((slab, bytes)) = ahead {
-                note_ahead(memory, node, (origin, slab), bytes)?;
+                memory.node_state(node)?.ahead.add(bytes as i64);
+                rank.ahead[checked("slab", slab.0, SLABS)?].set(bytes as u32);
             }
             rank.outbound.remove(memory, entry)?;
             remote.outbound.add(-1);
@@ -74,19 +75,6 @@ fn may_be_ahead(memory: &NicMemory, node: u32, bytes: u64) -> Result<bool, Corru
     let share = if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 };
     let most = BUDGET_BYTES / u64::from(nodes.max(1)) / share;
     Ok(bytes <= most.saturating_sub(memory.node_state(node)?.ahead.get()))
-}
-
-fn note_ahead(
-    memory: &NicMemory,
-    node: u32,
-    (origin, slab): (Rank, SlabId),
-    bytes: u64,
-) -> Result<(), Corrupt> {
-    memory.node_state(node)?.ahead.add(bytes as i64);
-    let of_slab = memory.rank(local(memory, origin)?)?.ahead.get(slab.index());
-    let limit = crate::memory::slab::SLABS as u64;
-    of_slab.ok_or(Corrupt { what: "slab", value: slab.0.into(), limit })?.set(bytes as u32);
-    Ok(())
 }
 
 /// A message of this node's is out of the slab whose number plus one `place` is, if it was in one: it is

@@ -94,7 +94,7 @@ struct Late {
 
 /// A descriptor of another node.
 #[derive(Debug)]
-struct Posting {
+pub(super) struct Posting {
     from: u32,
     /// The slice in which it was posted.
     posted: u64,
@@ -104,8 +104,8 @@ struct Posting {
 /// The messages of a node that go to or come from others.
 #[derive(Debug, Default)]
 pub struct PointToPointEngine {
-    /// What is for the BR, in order of arrival.
-    inbox: VecDeque<Posting>,
+    /// What is for the BR, in order of arrival: after a poll, that for which there was no room.
+    pub(super) inbox: VecDeque<Posting>,
     /// It was not empty when NIC memory was told last.
     told_inbox: bool,
     incoming: BTreeMap<u64, Incoming>,
@@ -190,15 +190,10 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// True when descriptors have come for which there was no room.
-    pub fn lacks_room(&self) -> bool {
-        !self.inbox.is_empty()
-    }
-
     /// True when the DHs have something to move for this node: as a sender, or as a receiver that has
     /// granted.
     pub fn wants_transmission(&self) -> bool {
-        !self.grants.is_empty() || self.granted_in_slice || self.staged.has_to_send()
+        !self.grants.is_empty() || self.granted_in_slice || !self.staged.outgoing.is_empty()
     }
 
     /// True when nothing is under way.

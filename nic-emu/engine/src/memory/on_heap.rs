@@ -36,6 +36,11 @@ unsafe impl Mapping for OnHeap {
 }
 
 impl NicMemory {
+    /// That of a job of so many ranks, on one node.
+    pub(crate) fn of_ranks(ranks: u32) -> Self {
+        Self::create_private(Layout::new(ranks, ranks, [0; 2]).expect("few ranks"), 0, 1).expect("it is made")
+    }
+
     /// Makes NIC memory that no other process can map.
     pub(crate) fn create_private(layout: Layout, node: u32, nodes: u32) -> Result<Self, Infallible> {
         // Aligned by hand: of what is to be aligned more than it is anyway, the allocator writes the zeros.

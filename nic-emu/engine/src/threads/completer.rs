@@ -23,8 +23,9 @@ pub struct Touched {
 }
 
 impl Touched {
+    /// Something was completed for this rank.
     #[inline]
-    fn add(&mut self, local_rank: LocalRank) {
+    pub(crate) fn add(&mut self, local_rank: LocalRank) {
         match self.ranks.len() {
             TOUCHED => self.more = true,
             _ => self.ranks.push(local_rank),
@@ -68,11 +69,6 @@ impl<'m> Completer<'m> {
     #[inline]
     fn slot(&self, (local_rank, request): RankRequest) -> Result<&'m RequestSlot, Corrupt> {
         self.memory.request(local_rank, request)
-    }
-
-    /// A transfer has completed a request of this rank.
-    pub(crate) fn touch(&mut self, local_rank: LocalRank) {
-        self.touched.add(local_rank);
     }
 
     /// Completes the receive of a message that came in its descriptor, whose words these are.

@@ -4,30 +4,22 @@ use super::{PostedReceives, UnexpectedMessages};
 use crate::matching::Envelope;
 use crate::memory::descriptor::{ANY_TAG, Check, ReceiveDescriptor, ReceiveWords};
 use crate::memory::ring::Words;
-use crate::memory::{CommRank, Context, Layout, LocalRank, NicMemory, RequestId};
+use crate::memory::{CommRank, Context, LocalRank, NicMemory, RequestId};
 use proptest::prelude::*;
 
-fn memory() -> NicMemory {
-    NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap()
+fn envelope((context, source, tag): (u32, u32, i32)) -> Envelope {
+    Envelope { context: Context(context), source: CommRank(source), tag }
 }
 
 /// Few contexts, sources and tags, so that many entries have the same.
 fn message() -> impl Strategy<Value = Envelope> {
-    (0u32..2, 0u32..3, 0i32..4).prop_map(|(context, source, tag)| Envelope {
-        context: Context(context),
-        source: CommRank(source),
-        tag,
-    })
+    (0u32..2, 0u32..3, 0i32..4).prop_map(envelope)
 }
 
 fn receive() -> impl Strategy<Value = Envelope> {
     let source = prop_oneof![3 => 0u32..3, 1 => Just(CommRank::ANY_SOURCE.0)];
     let tag = prop_oneof![3 => 0i32..4, 1 => Just(ANY_TAG)];
-    (0u32..2, source, tag).prop_map(|(context, source, tag)| Envelope {
-        context: Context(context),
-        source: CommRank(source),
-        tag,
-    })
+    (0u32..2, source, tag).prop_map(envelope)
 }
 
 #[derive(Clone, Debug)]
@@ -67,7 +59,7 @@ fn number_of(words: &Words) -> u32 {
 proptest! {
     #[test]
     fn a_receive_takes_the_oldest_message_that_it_may(steps in steps(message(), receive().boxed())) {
-        let memory = memory();
+        let memory = NicMemory::of_ranks(2);
         let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
         let other = UnexpectedMessages::of(&memory, memory.rank(LocalRank(1)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
@@ -124,7 +116,7 @@ proptest! {
 
     #[test]
     fn a_message_meets_the_oldest_receive_that_takes_it(steps in steps(receive(), message().boxed())) {
-        let memory = memory();
+        let memory = NicMemory::of_ranks(2);
         let posted = PostedReceives::of(&memory, memory.rank(LocalRank(0)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
         for (number, step) in (0u32..).zip(steps) {
@@ -161,12 +153,12 @@ proptest! {
 /// A hundred thousand messages taken from the last to the first look at a few entries each.
 #[test]
 fn the_search_of_a_long_queue_does_not_grow_with_it() {
-    let memory = memory();
+    let memory = NicMemory::of_ranks(2);
     let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
     const MESSAGES: i32 = 100_000;
     for tag in 0..MESSAGES {
-        let envelope = Envelope { context: Context(1), source: CommRank(tag as u32 % 7), tag };
-        assert!(unexpected.push_message(&words(&envelope, tag as u32)).unwrap());
+        let message = envelope((1, tag as u32 % 7, tag));
+        assert!(unexpected.push_message(&words(&message, tag as u32)).unwrap());
     }
     let mut looks = 0u64;
     for tag in (0..MESSAGES).rev() {

@@ -21,24 +21,13 @@ use crate::memory::sync::{AtomicU64, Ordering, fence};
 use crate::memory::{Corrupt, LocalRank, NicMemory, checked};
 use std::ptr::NonNull;
 
-/// What is in a pool, or in those of several ranks.
+/// What is in a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Messages.
     pub messages: u64,
     /// Bytes that they take up.
     pub bytes: u64,
-}
-
-impl Usage {
-    /// Of the pools of all ranks of this node.
-    pub fn of_all(memory: &NicMemory) -> Self {
-        let pools = memory.local_ranks().filter_map(|rank| UnexpectedPool::of(memory, rank).ok());
-        pools.map(|pool| pool.usage()).fold(Self::default(), |sum, pool| Self {
-            messages: sum.messages.wrapping_add(pool.messages),
-            bytes: sum.bytes.wrapping_add(pool.bytes),
-        })
-    }
 }
 
 /// For whom a pool has no room.
