@@ -1,6 +1,6 @@
 //! Cross-memory attach by the Linux kernel: `process_vm_readv(2)`, `process_vm_writev(2)`.
 
-use crate::channel::{Access, Attempt, ChannelError, Direction, Peer, ProcessMemory};
+use crate::channel::{Access, ChannelError, Direction, Peer, ProcessMemory};
 use libc::{c_void, iovec};
 use std::io::Error;
 
@@ -9,17 +9,19 @@ use std::io::Error;
 pub struct CrossMemoryAttach;
 
 impl ProcessMemory for CrossMemoryAttach {
-    unsafe fn attach(&self, access: &Access) -> Result<Attempt, ChannelError> {
+    unsafe fn attach(&self, access: &Access) -> Result<u64, ChannelError> {
         loop {
             let moved = call(access);
             if moved > 0 {
-                return Ok(Attempt::Moved(moved as u64));
+                return Ok(moved as u64);
             }
             let (source, peer) = (Error::last_os_error(), access.peer);
             match source.raw_os_error() {
                 code if moved == 0 || code == Some(libc::ESRCH) => return Err(ChannelError::Gone { peer }),
                 Some(libc::EINTR | libc::EAGAIN) => {}
-                Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => return Ok(Attempt::Refused),
+                Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => {
+                    return Err(ChannelError::Refused(*access));
+                }
                 Some(libc::EFAULT) if is_readable(access) => return Err(ChannelError::OwnBuffer(*access)),
                 Some(libc::EFAULT) => return Err(ChannelError::PeerBuffer(*access)),
                 _ => return Err(ChannelError::System { access: *access, source }),

@@ -86,10 +86,10 @@ pub fn attach(fd: OwnedFd) -> Result<NicMemory, MapError> {
     Ok(NicMemory::new(layout, map(Some(&fd), layout)?))
 }
 
-/// Unmaps itself.
-struct Mapped {
-    base: NonNull<u8>,
-    bytes: usize,
+/// A shared mapping of the system's, which unmaps itself.
+pub(super) struct Mapped {
+    pub(super) base: NonNull<u8>,
+    pub(super) bytes: usize,
 }
 
 // SAFETY: the mapping belongs to the process, and any of its threads may use it and unmap it.
@@ -117,7 +117,7 @@ unsafe impl Mapping for Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length by `map`; no reference outlives the memory that owns this.
+        // SAFETY: mapped with this length; no reference outlives the owner of this.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }

@@ -7,7 +7,8 @@
 //! Invariant: a rank drives links only while it holds the run token, so a rank that dies while it does is
 //! found as a dead holder of the token is.
 
-use crate::global::{NodeLinks, Take, Taking};
+use crate::global::{NodeLinks, Take};
+use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
 use bcs_fabric::SHARED_MEMORY_NAME;
@@ -15,7 +16,7 @@ use bcs_link::{LinkEnd, LinkLayout, ROAD_HEADER, ROAD_HEADER_BYTES, Record};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
@@ -97,28 +98,12 @@ pub struct SharedLinks {
     record_bytes: usize,
     /// Where records are shown.
     shown: Vec<u8>,
-    _mapping: Mapping,
+    _mapping: Mapped,
 }
 
 impl fmt::Debug for SharedLinks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedLinks").field("links", &self.links.len()).finish_non_exhaustive()
-    }
-}
-
-/// The memory of the links.
-struct Mapping {
-    base: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: the mapping belongs to the process, and what lies in it is made for several processes.
-unsafe impl Send for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped with this length; the links that lie in it are gone.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 
@@ -146,7 +131,7 @@ impl SharedLinks {
         // SAFETY: a new mapping at an address of the system's choice, which nothing else uses.
         let base = unsafe { mmap(std::ptr::null_mut(), bytes, flags.0, flags.1, &file, 0) }?;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mapping = Mapping { base, bytes };
+        let mapping = Mapped { base, bytes };
         // It holds secrets: no core dump is to hold it, and no child is to have it.
         // SAFETY: the whole of the mapping that was just made, of whose contents the advice changes nothing.
         unsafe {
@@ -225,17 +210,12 @@ impl NodeLinks for SharedLinks {
                         let appended = appender.push(&[&ROAD_HEADER, answer]);
                         debug_assert!(appended != Ok(false), "there is room for answers");
                     };
-                    match take(*node, shown, &mut answer) {
-                        Ok(Taking::Taken) => Some(()),
-                        Ok(Taking::Left) => {
-                            stays = true;
-                            None
-                        }
-                        Err(error) => {
-                            failed = Some(error);
-                            None
-                        }
-                    }
+                    let is_taken = take(*node, shown, &mut answer).unwrap_or_else(|error| {
+                        failed = Some(error);
+                        false
+                    });
+                    stays |= !is_taken;
+                    is_taken.then_some(())
                 });
                 if let Some(error) = failed {
                     return Err(error);

@@ -10,7 +10,7 @@ use super::error::PortError;
 use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::claims::CLAIMED_SENDERS;
-use crate::memory::descriptor::{Check, INLINE_BYTES, MessageWords, SendWords, is_send};
+use crate::memory::descriptor::{Check, INLINE_BYTES, SendWords, is_send};
 use crate::memory::doorbell::{Heads, RingKind};
 use crate::memory::few;
 use crate::memory::ring::{Ring, Words};
@@ -32,8 +32,8 @@ pub(super) struct Found {
 impl Found {
     /// Its words.
     #[inline(always)]
-    pub(super) fn message(&self) -> MessageWords<'_> {
-        SendWords(&self.words).message()
+    pub(super) fn message(&self) -> SendWords<'_> {
+        SendWords(&self.words)
     }
 }
 
@@ -72,7 +72,7 @@ impl Port {
             }
             looks += 1;
         };
-        let (message, length) = (Envelope::of(found.message().envelope()), found.message().length());
+        let (message, length) = (found.message().envelope(), found.message().length());
         let bytes = length.bytes();
         if !envelope.takes(&message) || bytes > room as u64 || !self.claim(&found, Check::NONE)? {
             return Ok(None);

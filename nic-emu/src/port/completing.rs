@@ -6,12 +6,12 @@
 use super::error::PortError;
 use super::rank_port::Port;
 use crate::matching::Envelope;
-use crate::matching::Message;
 use crate::memory::descriptor::Length;
 use crate::memory::doorbell::RingKind;
 use crate::memory::few;
-use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::memory::{CommRank, Context, Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RequestId};
+pub use crate::memory::request::Outcome;
+use crate::memory::request::{Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::memory::{CommRank, Context, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RequestId};
 use crate::threads::buffer_receiver;
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.
@@ -19,19 +19,6 @@ const MATCHED_CONTEXTS: u32 = 1 << 23;
 
 const _: () =
     assert!(MATCHED_CONTEXTS as usize > ENTRIES && FIRST_MATCHED_CONTEXT.0 <= u32::MAX - MATCHED_CONTEXTS);
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// The sender's rank in the communicator.
-    pub source: CommRank,
-    /// The tag.
-    pub tag: i32,
-    /// Length of the message; more than the receive's capacity means that it was truncated.
-    pub length: Length,
-    /// It was cancelled.
-    pub cancelled: bool,
-}
 
 /// How a collective let a member go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,19 +93,14 @@ impl Port {
         if !matches!(slot.state(), SlotState::Done | SlotState::Cancelled) {
             return Ok(None);
         }
-        let completion = slot.completion();
+        let (outcome, delivery) = slot.completion();
         if !self.outstanding.has_landed(request) {
-            if !self.land(request, &completion)? {
+            if !self.land(request, outcome.length.bytes(), &delivery)? {
                 return Ok(None);
             }
             self.outstanding.set_landed(request);
         }
-        Ok(Some(Outcome {
-            source: completion.source,
-            tag: completion.tag,
-            length: completion.length,
-            cancelled: completion.cancelled,
-        }))
+        Ok(Some(outcome))
     }
 
     /// Takes a request that [`Self::look`] found complete.
@@ -128,22 +110,20 @@ impl Port {
 
     /// Puts a complete request's bytes in their place, as far as they are there, and gives back what carried
     /// them; false while some are to come.
-    fn land(&mut self, request: RequestId, completion: &Completion) -> Result<bool, PortError> {
-        match completion.delivery {
+    fn land(&mut self, request: RequestId, bytes: u64, delivery: &Delivery) -> Result<bool, PortError> {
+        match *delivery {
             Delivery::InPlace => {}
             Delivery::ByTransfer(transfer) => self.leave(transfer, request)?,
             Delivery::InSlot(payload) => {
                 if let Some((address, room)) = self.outstanding.place(request) {
-                    let bytes = completion.length.bytes().min(room) as usize;
+                    let bytes = bytes.min(room) as usize;
                     // SAFETY: `post_receive`'s caller vouches for the buffer until now; a slot's payload is
                     // at least as long as any inline message.
                     unsafe { few::copy(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
                 }
             }
-            Delivery::InSlab { owner, slab } => {
-                return self.drain(request, owner, slab, completion.length.bytes());
-            }
-            Delivery::InPool(block) => self.take_from_pool(request, block, completion.length.bytes())?,
+            Delivery::InSlab { owner, slab } => return self.drain(request, owner, slab, bytes),
+            Delivery::InPool(block) => self.take_from_pool(request, block, bytes)?,
         }
         Ok(true)
     }
@@ -169,17 +149,15 @@ impl Port {
     /// The oldest message that a receive with this envelope would take, if one has arrived: its source, tag
     /// and length. Runs a slice first, so that what was posted before is seen.
     pub fn probe(&mut self, envelope: &Envelope) -> Result<Option<Outcome>, PortError> {
-        let local_rank = self.local_rank;
-        self.look_for(|memory| buffer_receiver::probe(memory, local_rank, envelope, None))
+        self.look_for(envelope, None)
     }
 
     /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on
     /// a receive in the context that is answered, which is this message's alone, takes it, and nothing else
     /// does.
     pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, Context)>, PortError> {
-        let (local_rank, matched) = (self.local_rank, Context(FIRST_MATCHED_CONTEXT.0 + self.next_matched));
-        let found =
-            self.look_for(|memory| buffer_receiver::probe(memory, local_rank, envelope, Some(matched)))?;
+        let matched = Context(FIRST_MATCHED_CONTEXT.0 + self.next_matched);
+        let found = self.look_for(envelope, Some(matched))?;
         Ok(found.map(|outcome| {
             self.next_matched = (self.next_matched + 1) % MATCHED_CONTEXTS;
             (outcome, matched)
@@ -191,15 +169,16 @@ impl Port {
     /// posted before is in its ring, which no slice has taken, nothing is found: that receive comes first.
     fn look_for(
         &mut self,
-        look: impl FnOnce(&NicMemory) -> Result<Option<Message>, Corrupt>,
+        envelope: &Envelope,
+        matched: Option<Context>,
     ) -> Result<Option<Outcome>, PortError> {
         self.post_held()?;
         self.move_bytes()?;
         self.lend()?;
-        let (heads, local_rank) = (self.heads, self.local_rank.index());
+        let (heads, local_rank) = (self.heads, self.local_rank);
         let found = self.as_processor(|memory| {
-            match heads.ahead_of(memory.taken()[local_rank].read(), RingKind::Receive) {
-                0 => look(memory),
+            match heads.ahead_of(memory.taken()[local_rank.index()].read(), RingKind::Receive) {
+                0 => buffer_receiver::probe(memory, local_rank, envelope, matched),
                 _ => Ok(None),
             }
         })??;

@@ -11,7 +11,7 @@ impl Port {
     /// soon.
     #[inline]
     pub(super) fn drives(&self) -> bool {
-        self.links.as_ref().is_some_and(|driving| !driving.is_away)
+        self.links.as_ref().is_some_and(|driving| driving.away_until_ns == 0)
             && self.memory.header().remote.thread_drives.get() == 0
             && self.crowd.as_ref().is_some_and(|crowd| !crowd.stays_crowded())
     }
@@ -44,7 +44,9 @@ impl Port {
     /// and nobody else is the processor. True if something has moved.
     pub(super) fn drive_links(&mut self) -> Result<bool, PortError> {
         let Some(driving) = &mut self.links else { return Ok(false) };
-        driving.is_away = driving.is_away && (self.clock)() < driving.away_until_ns;
+        if driving.away_until_ns != 0 && (self.clock)() >= driving.away_until_ns {
+            driving.away_until_ns = 0;
+        }
         if !self.drives() {
             return Ok(false);
         }

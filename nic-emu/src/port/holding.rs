@@ -6,7 +6,7 @@
 
 use super::claiming::Found;
 use super::error::PortError;
-use super::lending::{SOME_REQUESTS, Stepped, Waiting};
+use super::lending::{SOME_REQUESTS, Waiting};
 use super::posting::about_receive;
 use super::rank_port::{Held, Port};
 use crate::matching::Envelope;
@@ -82,13 +82,14 @@ impl Port {
         Ok(())
     }
 
-    /// One step of a wait while receives are held: claims their messages. None once they have been posted,
-    /// because no message of theirs comes soon, or none that can be claimed, or something else is waited for.
+    /// One step of a wait ([`Self::wait_step`]) while receives are held: claims their messages. None once
+    /// they have been posted, because no message of theirs comes soon, or none that can be claimed, or
+    /// something else is waited for.
     #[inline(never)]
-    pub(super) fn step_held(&mut self, waiting: &mut Waiting) -> Result<Option<Stepped>, PortError> {
+    pub(super) fn step_held(&mut self, waiting: &mut Waiting) -> Result<Option<bool>, PortError> {
         if self.claim_held()? {
             waiting.restart();
-            return Ok(Some(Stepped::Something));
+            return Ok(Some(true));
         }
         let is_awaited =
             waiting.request == SOME_REQUESTS || self.held.iter().any(|held| held.request == waiting.request);
@@ -98,7 +99,7 @@ impl Port {
         }
         self.ahead.fetch_line();
         let moved = self.move_bytes()?;
-        Ok((!self.held.is_empty()).then_some(if moved { Stepped::Something } else { Stepped::Nothing }))
+        Ok((!self.held.is_empty()).then_some(moved))
     }
 
     /// Claims messages of receives that are held, as far as they have come; true if there were some. Posts
@@ -119,7 +120,7 @@ impl Port {
     #[inline]
     fn claim_of(&mut self, sender: LocalRank, some: &mut bool) -> Result<bool, PortError> {
         let Some(found) = self.first_message(sender)? else { return Ok(false) };
-        let message = Envelope::of(found.message().envelope());
+        let message = found.message().envelope();
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
         let claimed = match self.held.iter().position(takes) {
             Some(at) if self.fits(&self.held[at], &found) && self.claim(&found, self.held[at].check)? => at,

@@ -145,7 +145,7 @@ impl<'m> Keeper<'_, 'm> {
             if self.wanted.is_nothing() {
                 break;
             }
-            UnexpectedMessages::of(memory, memory.rank(receiver)?).list().walk_back(memory, |cell| {
+            UnexpectedMessages::of(memory, memory.rank(receiver)?).list.walk_back(memory, |cell| {
                 if origin_of(cell) == origin
                     && let Some(message) = self.movable(cell, receiver)
                 {
@@ -196,8 +196,8 @@ impl<'m> Keeper<'_, 'm> {
                 self.memory.rank(self.sender)?.returned.give_back(first, send.bytes);
             }
             _ if send.request != RequestId::NONE => {
-                let status = (send.source, send.tag, send.length().word());
-                self.completer.complete((self.sender, send.request), status, &Delivery::InPlace)?;
+                let to = (self.sender, send.request);
+                self.completer.complete(to, send.status(), &Delivery::InPlace)?;
             }
             _ => {}
         }

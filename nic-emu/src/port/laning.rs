@@ -41,10 +41,6 @@ impl Giving<'_> {
             }
         }
     }
-
-    fn shape(&self, by: By, members: u32) -> Shape {
-        Shape { by, each: matches!(self, Giving::Each { .. }), members }
-    }
 }
 
 impl Port {
@@ -128,7 +124,7 @@ impl Port {
         (members, readers): (u32, u32),
         thorough: bool,
     ) -> Result<Option<Option<Loan>>, PortError> {
-        let shape = giving.shape(by, members);
+        let shape = Shape { by, each: matches!(giving, Giving::Each { .. }), members };
         let bytes = if by == By::Lane { giving.bytes() } else { 0 };
         let Some(room) = self.lane.room(&self.memory, self.local_rank, shape, bytes, thorough)? else {
             return Ok(None);

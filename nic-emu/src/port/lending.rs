@@ -34,13 +34,18 @@ impl Port {
 
     /// Lends the core for a slice, if one is wanted.
     #[inline]
-    pub fn lend(&mut self) -> Result<bool, PortError> {
-        let lent = self.processor().lend(self.clock);
-        self.lent(lent)
+    pub fn lend(&self) -> Result<bool, PortError> {
+        self.lent(self.processor().lend(self.clock))
+    }
+
+    /// The same when this rank has just posted, and has nothing else to do.
+    #[inline]
+    pub(super) fn lend_after_posting(&self) -> Result<bool, PortError> {
+        self.lent(self.processor().lend_after_posting(self.clock))
     }
 
     #[inline]
-    pub(super) fn lent(&self, lent: Result<Lent, Corrupt>) -> Result<bool, PortError> {
+    fn lent(&self, lent: Result<Lent, Corrupt>) -> Result<bool, PortError> {
         match lent {
             Ok(Lent::Nothing) => Ok(false),
             Ok(Lent::BeatSet) => {
@@ -98,13 +103,14 @@ impl Port {
         }
     }
 
-    /// One step of a wait: progress, and what others are told of it.
+    /// One step of a wait: progress, and what others are told of it. True after some progress: then look
+    /// again at once.
     #[inline]
     pub(super) fn wait_step(
         &mut self,
         waiting: &mut Waiting,
         what: impl FnOnce(&Port) -> WaitingFor,
-    ) -> Result<Stepped, PortError> {
+    ) -> Result<bool, PortError> {
         if self.holds()
             && let Some(stepped) = self.step_held(waiting)?
         {
@@ -113,7 +119,7 @@ impl Port {
         let moved = self.progress_in(waiting)?;
         if self.drive_links()? || moved {
             waiting.restart();
-            return Ok(Stepped::Something);
+            return Ok(true);
         }
         if waiting.is_about_to_yield() {
             self.tell(waiting, what)?;
@@ -121,9 +127,9 @@ impl Port {
             && (!waiting.unscheduled || waiting.trusting > 0)
             && self.watch(waiting.request)
         {
-            return Ok(Stepped::Something);
+            return Ok(true);
         }
-        Ok(Stepped::Nothing)
+        Ok(false)
     }
 
     /// Looks at one request alone for a while: a line that nobody writes before it is complete, whereas
@@ -188,8 +194,7 @@ impl Port {
                 (waiting.trusting, waiting.unscheduled) = (self.served, true);
                 return Ok(moved);
             }
-            let lent = self.processor().lend_after_posting(self.clock);
-            let lent = self.lent(lent)?;
+            let lent = self.lend_after_posting()?;
             *self.has_run.get_or_insert(false) |= lent;
             waiting.unscheduled = !lent;
             return Ok(lent || moved);
@@ -374,13 +379,4 @@ impl Waiting {
         rustix::thread::sched_yield();
         Pause::LookAgain
     }
-}
-
-/// What a step of a wait did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stepped {
-    /// Some progress: look again at once.
-    Something,
-    /// Nothing: pause, then look again.
-    Nothing,
 }

@@ -8,19 +8,17 @@ use crate::policy::AWAY_NS;
 pub struct LinkDriver {
     pub(super) links: SharedLinks,
     pub(super) waiter: Waiter,
-    /// This rank has left something to the NIC thread, and leaves the links to it until then.
+    /// This rank has left something to the NIC thread, and leaves the links to it until then; 0 after that.
     pub(super) away_until_ns: u64,
     /// How long it does so, and when it has left something last.
     away_ns: u64,
     left_ns: u64,
-    pub(super) is_away: bool,
 }
 
 impl LinkDriver {
     /// Drives these.
     pub fn new(links: SharedLinks) -> Self {
-        let waiter = Waiter::default();
-        Self { links, waiter, away_until_ns: 0, away_ns: 0, left_ns: 0, is_away: false }
+        Self { links, waiter: Waiter::default(), away_until_ns: 0, away_ns: 0, left_ns: 0 }
     }
 
     /// Something is left to the NIC thread.
@@ -30,7 +28,6 @@ impl LinkDriver {
         self.away_ns = if is_soon { (2 * self.away_ns).min(most) } else { least };
         self.left_ns = now_ns;
         self.away_until_ns = now_ns + self.away_ns;
-        self.is_away = true;
     }
 }
 

@@ -61,8 +61,7 @@ impl Port {
         if !self.may_complete(awaits) {
             return Ok(true);
         }
-        let lent = self.processor().lend_after_posting(self.clock);
-        self.lent(lent)
+        self.lend_after_posting()
     }
 
     /// After an arrival at a collective that completes while the rank computes: runs a slice if this was the
@@ -126,8 +125,7 @@ impl Port {
             }
             if (crowded || look % between == 0) && slot.is_pending() {
                 if self.may_complete(awaits) {
-                    let lent = self.processor().lend(self.clock);
-                    self.lent(lent)?;
+                    self.lend()?;
                 }
                 if started.load(Ordering::Relaxed) != self.transfers_seen {
                     break;

@@ -5,7 +5,6 @@ use super::error::PortError;
 use super::keeper::Keeping;
 use super::link_driver::LinkDriver;
 use crate::channel::{self, Mine, Stores};
-use crate::global::Waiter;
 use crate::host::clock::now_ns;
 use crate::host::crowd::Crowd;
 use crate::host::mapping;
@@ -24,7 +23,7 @@ use crate::memory::status::{Phase, RankStatus, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::token::Holder;
 use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId};
-use crate::policy::{Pacing, Situation, WaitPolicy};
+use crate::policy::{Pacing, WaitPolicy};
 use crate::port::outstanding::{About, Outstanding, Purpose};
 use crate::threads::completer::Touched;
 use crate::threads::processor::Processor;
@@ -178,7 +177,7 @@ impl Port {
             draining: Vec::new(),
             stores: Stores::default(),
             channel: channel::Policy::for_node(&memory),
-            waiting: Situation::of(&memory, false).waits(),
+            waiting: WaitPolicy::of(&memory, false),
             waiters: 0,
             has_run: None,
             served: 0,
@@ -203,13 +202,13 @@ impl Port {
     pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
         let header = self.memory.header();
         let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
-        let waiting = Situation::of(&self.memory, true).waits();
+        let waiting = WaitPolicy::of(&self.memory, true);
         Self { wake_pipe: Some(writer), crowd: Some(crowd), waiting, is_hasty: true, ..self }
     }
 
     /// The same port of a rank that can drive the links of its job, where its slices let ranks do that.
     pub fn with_links(self, links: SharedLinks) -> Self {
-        let drives = Waiter::applies(self.pacing);
+        let drives = !self.pacing.strobes_all();
         Self { links: drives.then(|| Box::new(LinkDriver::new(links))), ..self }
     }
 

@@ -148,7 +148,7 @@ impl Port {
         for request in self.outstanding.requests() {
             let slot = self.slot(request)?;
             if slot.state() == SlotState::Done
-                && matches!(slot.completion().delivery, Delivery::ByTransfer(_))
+                && matches!(slot.completion().1, Delivery::ByTransfer(_))
                 && !self.outstanding.has_landed(request)
             {
                 self.look(request)?;

@@ -6,7 +6,7 @@
 //! more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
 use super::error::PortError;
-use super::lending::{Stepped, Waiting};
+use super::lending::Waiting;
 use super::rank_port::Port;
 use crate::host::waiting::Pause;
 use crate::memory::RequestId;
@@ -70,12 +70,10 @@ pub trait Waits: Sized {
         let mut waiting = self.port().begin_wait(request);
         let result = loop {
             match self.port().wait_step(&mut waiting, &what) {
-                Ok(Stepped::Something) => {}
-                Ok(Stepped::Nothing) => {
-                    if self.pause(&mut waiting) == Pause::MaySleep {
-                        break wait_long(self, waiting, what, ready);
-                    }
+                Ok(false) if self.pause(&mut waiting) == Pause::MaySleep => {
+                    break wait_long(self, waiting, what, ready);
                 }
+                Ok(_) => {}
                 Err(error) => break Err(error.into()),
             }
             match ready(self) {
@@ -114,8 +112,8 @@ fn wait_long<W: Waits, T>(
             waiting.restart();
         }
         pause = match waiter.port().wait_step(&mut waiting, &what)? {
-            Stepped::Something => Pause::LookAgain,
-            Stepped::Nothing => waiter.pause(&mut waiting),
+            true => Pause::LookAgain,
+            false => waiter.pause(&mut waiting),
         };
     }
 }
@@ -136,7 +134,7 @@ fn rest<W: Waits, T>(
         let asleep = waiter.port().announce_sleep(waiting, is_woken);
         let stepped = waiter.port().wait_step(waiting, what)?;
         let done = ready(waiter)?;
-        if done.is_none() && stepped == Stepped::Nothing && waiter.port().may_stay_asleep() {
+        if done.is_none() && !stepped && waiter.port().may_stay_asleep() {
             waiter.port().hand_over_links();
             waiter.without_port(|| asleep.sleep(LONGEST_SLEEP));
         }

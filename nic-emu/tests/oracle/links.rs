@@ -5,7 +5,7 @@ use crate::random::Random;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::sim::SimFabric;
 use bcs_fabric::{Assignment, Comparison, Fabric, FabricError, Road, Source, Ticket};
-use nic_emu::global::{NodeLinks, Take, Taking, Waiter};
+use nic_emu::global::{NodeLinks, Take, Waiter};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Corrupt, LocalRank, NicMemory};
 use std::cell::RefCell;
@@ -85,7 +85,7 @@ impl NodeLinks for RankLinks {
                     owed.push_back((from.0, answer.to_vec()));
                 }
             };
-            if left.contains(&from) || take(from.0, &record, &mut answer)? == Taking::Left {
+            if left.contains(&from) || !take(from.0, &record, &mut answer)? {
                 left.insert(from);
                 arrived.borrow_mut().push_back((from, record));
             }

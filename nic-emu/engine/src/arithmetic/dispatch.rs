@@ -39,7 +39,7 @@ macro_rules! rounded {
     ($operation:ident, $type:ty, $lanes:expr, $arithmetic:ident) => {
         match $arithmetic {
             #[cfg(target_arch = "x86_64")]
-            Arithmetic::Native => in_default_environment::<float::$operation<$type>, { $lanes }>,
+            Arithmetic::Native => in_default_environment::<float::$operation<$type>, { $lanes }, 1>,
             _ => one_by_one::<ByReference<float::$operation<$type>>>,
         }
     };
@@ -48,23 +48,16 @@ macro_rules! rounded {
     };
 }
 
-/// # Safety
-/// As for [`vectors`].
-#[cfg(target_arch = "x86_64")]
-#[inline(never)]
-unsafe fn in_default_environment<O: Operation, const LANES: usize>(operands: Operands) {
-    // SAFETY: passed on.
-    unsafe { super::environment::with_default(vectors::<O, LANES>, operands) };
-}
-
-/// Complex numbers whose parts are combined apart.
+/// Numbers of so many parts, which are combined apart: those of complex ones have two.
 ///
 /// # Safety
-/// The invariant of [`Operands`] for pairs of `O::Item`.
+/// The invariant of [`Operands`] for arrays of `PARTS` of `O::Item`.
 #[cfg(target_arch = "x86_64")]
-unsafe fn in_parts<O: Operation, const LANES: usize>(operands: Operands) {
-    // SAFETY: `count` pairs are twice as many items.
-    unsafe { in_default_environment::<O, LANES>(Operands { count: 2 * operands.count, ..operands }) };
+#[inline(never)]
+unsafe fn in_default_environment<O: Operation, const LANES: usize, const PARTS: usize>(operands: Operands) {
+    let operands = Operands { count: PARTS * operands.count, ..operands };
+    // SAFETY: `count` arrays are so many times as many items.
+    unsafe { super::environment::with_default(vectors::<O, LANES>, operands) };
 }
 
 /// Complex numbers whose parts are combined apart, one after the other.
@@ -177,7 +170,9 @@ macro_rules! complex_kernel {
         match $op {
             R::Sum => match $arithmetic {
                 #[cfg(target_arch = "x86_64")]
-                Arithmetic::Native => in_parts::<float::Sum<$part>, { BLOCK_BYTES / size_of::<$part>() }>,
+                Arithmetic::Native => {
+                    in_default_environment::<float::Sum<$part>, { BLOCK_BYTES / size_of::<$part>() }, 2>
+                }
                 _ => one_by_one_in_parts::<ByReference<float::Sum<$part>>>,
             },
             R::Prod => rounded!(ComplexProd, $part, BLOCK_BYTES / size_of::<[$part; 2]>(), $arithmetic),

@@ -1,7 +1,7 @@
 //! Moves a piece of a message: which way it goes is decided anew for each piece, by what both ends do.
 
 use super::buffer::Buffer;
-use super::cross_memory::{Attempt, ProcessMemory};
+use super::cross_memory::ProcessMemory;
 use super::error::ChannelError;
 use super::peer::{Access, Direction, Peer};
 use super::stores::Stores;
@@ -22,15 +22,6 @@ pub enum End {
     Source,
     /// Its receiver.
     Destination,
-}
-
-impl From<End> for Worker {
-    fn from(end: End) -> Self {
-        match end {
-            End::Source => Worker::Source,
-            End::Destination => Worker::Destination,
-        }
-    }
 }
 
 /// What a rank knows of a message that it is an end of.
@@ -79,7 +70,8 @@ pub fn advance(
 ) -> Result<Step, ChannelError> {
     let (index, end) = (transfer, mine.end);
     let transfer = memory.transfer(index)?;
-    let Some(pinned) = transfer.pin(end.into()) else { return Ok(Step::Blocked) };
+    let worker = if end == End::Source { Worker::Source } else { Worker::Destination };
+    let Some(pinned) = transfer.pin(worker) else { return Ok(Step::Blocked) };
     if transfer.bytes.get() == 0 {
         return Ok(Step::Finished);
     }
@@ -280,23 +272,20 @@ impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
             let access = Access { direction, peer, here, there, bytes: range.bytes };
             // SAFETY: the range is within the buffer that the program gave for this message, and this side is
             // pinned by its own process.
-            match unsafe { self.processes.attach(&access)? } {
-                Attempt::Moved(bytes) => {
-                    if bytes < range.bytes {
-                        self.pinned
-                            .give_back(Range { offset: range.offset + bytes, bytes: range.bytes - bytes });
-                    }
-                    if self.pinned.count_moved(bytes) {
-                        return Ok(Step::Finished);
-                    }
-                    done += bytes;
-                }
-                Attempt::Refused => {
-                    self.memory.header().cross_memory.set(0);
-                    self.pinned.give_back(range);
-                    return Ok(waiting);
-                }
+            let moved = unsafe { self.processes.attach(&access) };
+            if moved.as_ref().is_err_and(ChannelError::is_refusal) {
+                self.memory.header().cross_memory.set(0);
+                self.pinned.give_back(range);
+                return Ok(waiting);
             }
+            let bytes = moved?;
+            if bytes < range.bytes {
+                self.pinned.give_back(Range { offset: range.offset + bytes, bytes: range.bytes - bytes });
+            }
+            if self.pinned.count_moved(bytes) {
+                return Ok(Step::Finished);
+            }
+            done += bytes;
         }
         Ok(Step::Progress)
     }

@@ -37,32 +37,24 @@ impl Peer {
     }
 }
 
-/// What became of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
-    /// So many bytes are in place, from the start; at least one.
-    Moved(u64),
-    /// The system does not let this process touch the other one's memory.
-    Refused,
-}
-
 /// The memory of the ranks' processes, as the process that calls the engine reads and writes it.
 pub trait ProcessMemory: Sync {
-    /// Moves as many of the bytes as it can in one go, from the first one on; at least one.
+    /// Moves as many of the bytes as it can in one go, from the first one on, and at least one. Answers how
+    /// many these are.
     ///
     /// # Safety
     /// Of the bytes here those that this process has are readable, or with [`Direction::Read`] writable, and
     /// nobody else uses them meanwhile. Neither address has to be one: the system checks both.
     ///
     /// # Errors
-    /// The other process is gone, one of the two has no such memory, or the system fails otherwise.
-    unsafe fn attach(&self, access: &Access) -> Result<Attempt, ChannelError>;
+    /// The other process is gone, one of the two has no such memory, the system refuses
+    /// ([`ChannelError::is_refusal`]), or it fails otherwise.
+    unsafe fn attach(&self, access: &Access) -> Result<u64, ChannelError>;
 
     /// Whether a process is alive: a dead one that nobody has waited for is dead too.
     fn is_alive(&self, peer: Peer) -> bool;
 
-    /// Moves all of the bytes. Where the system refuses that, the error says so
-    /// ([`ChannelError::is_refusal`]).
+    /// Moves all of the bytes.
     ///
     /// # Safety
     /// As [`ProcessMemory::attach`].
@@ -75,10 +67,7 @@ pub trait ProcessMemory: Sync {
             let (here, there) = (access.here + moved, access.there + moved);
             let rest = Access { here, there, bytes: access.bytes - moved, ..*access };
             // SAFETY: a part of what the caller promises.
-            match unsafe { self.attach(&rest)? } {
-                Attempt::Moved(some) => moved += some,
-                Attempt::Refused => return Err(ChannelError::Refused(*access)),
-            }
+            moved += unsafe { self.attach(&rest)? };
         }
         Ok(())
     }
@@ -105,7 +94,7 @@ pub fn is_done(memory: &NicMemory, attempt: Result<(), ChannelError>) -> Result<
 pub struct OwnProcess;
 
 impl ProcessMemory for OwnProcess {
-    unsafe fn attach(&self, access: &Access) -> Result<Attempt, ChannelError> {
+    unsafe fn attach(&self, access: &Access) -> Result<u64, ChannelError> {
         let Access { direction, here, there, bytes, .. } = *access;
         let (from, to) = match direction {
             Direction::Read => (there as *const u8, here as *mut u8),
@@ -114,7 +103,7 @@ impl ProcessMemory for OwnProcess {
         // SAFETY: `here` by this function's contract. Nobody but the rank uses `there`, and the rank leaves
         // it alone until its request is complete; `copy` allows its mistake of letting buffers overlap.
         unsafe { std::ptr::copy(from, to, bytes as usize) };
-        Ok(Attempt::Moved(bytes))
+        Ok(bytes)
     }
 
     fn is_alive(&self, _: Peer) -> bool {

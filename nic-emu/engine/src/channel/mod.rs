@@ -37,7 +37,7 @@ pub use crate::policy::channel::Policy;
 pub use advance::{End, Mine, Step, advance, advance_from_outside};
 pub use buffer::Buffer;
 pub use copy::copy;
-pub use cross_memory::{Attempt, CrossMemory, OwnProcess, ProcessMemory, is_done};
+pub use cross_memory::{CrossMemory, OwnProcess, ProcessMemory, is_done};
 pub(crate) use elsewhere::{put_chunk, take_chunk};
 pub use error::ChannelError;
 pub use peer::{Access, Direction, Peer};

@@ -18,6 +18,7 @@ use crate::policy::channel::{
 
 /// What has been learnt of a sender's channels; in its window's header.
 #[repr(C)]
+#[derive(Default)]
 pub(super) struct Pace {
     /// What messages do now: a line of its own, as receivers read it with every message.
     attach: AttachInUse,
@@ -26,10 +27,12 @@ pub(super) struct Pace {
 
 /// By size class: 1 when messages go by attach.
 #[repr(C, align(64))]
+#[derive(Default)]
 struct AttachInUse([Word; SIZE_CLASSES]);
 
 /// Of a size class.
 #[repr(C, align(64))]
+#[derive(Default)]
 struct Learnt {
     /// Messages so far.
     messages: Word,
@@ -84,13 +87,6 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::array::from_fn;
-
-    fn pace() -> Pace {
-        let learnt =
-            || Learnt { messages: Word::default(), settled: Word::default(), ticks: Default::default() };
-        Pace { attach: AttachInUse(from_fn(|_| Word::default())), learnt: from_fn(|_| learnt()) }
-    }
 
     /// Sends messages that take this long either way; answers how many went by attach.
     fn send(pace: &Pace, messages: u32, bytes: u64, mut ticks: impl FnMut(bool, u32) -> Option<u64>) -> u32 {
@@ -109,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_faster_way_is_found_and_found_again_when_the_machine_changes() {
-        let pace = pace();
+        let pace = Pace::default();
         assert!(send(&pace, 5_000, 65_536, taking(3_000, 20_000)) < 50);
         assert!(send(&pace, 5_000, 65_536, taking(80_000, 20_000)) > 3_900);
         assert!(pace.goes_by_attach(65_536) && !pace.goes_by_attach(1 << 20));
@@ -119,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_core_that_is_taken_away_now_and_then_changes_nothing() {
-        let pace = pace();
+        let pace = Pace::default();
         let attached = send(&pace, 50_000, 1 << 20, |by_attach, message| {
             let slow = message.is_multiple_of(3);
             Some(if slow {
@@ -135,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_is_slow_at_first_because_its_memory_is_not_at_hand_is_not_judged_by_that() {
-        let pace = pace();
+        let pace = Pace::default();
         let mut in_a_row = 0;
         let attached = send(&pace, 20_000, 1 << 20, |by_attach, message| {
             in_a_row = if by_attach { 0 } else { in_a_row + 1 };
@@ -153,7 +149,7 @@ mod tests {
 
     #[test]
     fn without_a_counter_the_window_is_used_but_for_trials() {
-        let pace = pace();
+        let pace = Pace::default();
         assert!(send(&pace, 10_000, 20_000, |_, _| None) <= 10 * TRIAL_MESSAGES);
     }
 }

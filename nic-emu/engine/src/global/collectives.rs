@@ -60,11 +60,6 @@ pub struct Collectives {
 }
 
 impl Collectives {
-    /// None under way.
-    pub fn new(node: u32) -> Self {
-        Self { node: NodeId(node), ..Self::default() }
-    }
-
     /// Looks which collectives all local members have reached since the last look.
     ///
     /// # Errors
@@ -330,19 +325,14 @@ mod tests {
 
     const CONTEXT: Context = Context(3);
 
-    /// The second of two nodes, one rank on each: the first is its parent in the tree of the communicator's
-    /// nodes.
-    fn second_of_two() -> NicMemory {
+    #[test]
+    fn a_node_that_is_told_twice_that_all_have_reached_a_collective_names_who_said_so() {
+        // The second of two nodes, one rank on each: the first is its parent in the tree of the
+        // communicator's nodes.
         let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 1, 2).unwrap();
         (0..2).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
         memory.rank(LocalRank(0)).unwrap().status.set_job_rank(Rank(1));
         groups::register(&memory, CONTEXT, [0, 1].map(Rank)).unwrap();
-        memory
-    }
-
-    #[test]
-    fn a_node_that_is_told_twice_that_all_have_reached_a_collective_names_who_said_so() {
-        let memory = second_of_two();
         let mut links = Links::default();
         let mut completer = Completer::new(&memory, Pacing::default());
         let mut env = Env {
@@ -355,7 +345,7 @@ mod tests {
             now_ns: 0,
             slice: 1,
         };
-        let mut collectives = Collectives::new(1);
+        let mut collectives = Collectives { node: NodeId(1), ..Collectives::default() };
         for collective in 0..2u64 {
             let down = Record::new(Kind::Down, Rank(0), &[CONTEXT.0.into(), collective, 0, 0]);
             collective_list::arrive(

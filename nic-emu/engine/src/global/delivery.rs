@@ -20,7 +20,7 @@ use crate::threads::collective_list;
 pub fn end(env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
     let instance = env.memory.instance(index)?;
     let members = members(env.memory, index, instance)?;
-    let mut helper = CollectiveHelper::new(env.completer);
+    let mut helper = CollectiveHelper { completer: env.completer };
     let has_root = instance.root_member.get() != 0;
     let is_broadcast = instance.is(CollectiveKind::Broadcast);
     if instance.is(CollectiveKind::Barrier) || instance.is(CollectiveKind::Reduce) && !has_root {

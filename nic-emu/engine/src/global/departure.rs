@@ -7,43 +7,28 @@ use super::record::{Kind, PostingSlice, Record};
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
 use crate::memory::ring::LABEL;
-use crate::memory::slab::SLAB_BYTES;
-use crate::memory::{CommRank, Corrupt, NicMemory, Rank, RequestId, SlabId};
+use crate::memory::slab::{SLAB_BYTES, SLABS};
+use crate::memory::{CommRank, Corrupt, NicMemory, Rank, RequestId, SlabId, checked};
 use crate::threads::completer::Completer;
 
 /// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
 /// after the other most wait for a grant, which gives their slabs back without another record.
 const MEDIUM_SHARE: u64 = 4;
 
-/// What takes descriptors for other nodes.
-pub(super) trait Outlet {
-    /// Whether it takes none for this node now.
-    fn is_full(&mut self, to: u32) -> bool;
-
-    /// Takes a record, whose payload of so many bytes is appended to its buffer; false when there is no room
-    /// for it.
-    ///
-    /// # Errors
-    /// Those of the payload.
-    fn send(
-        &mut self,
-        to: u32,
-        record: &Record,
-        payload_bytes: usize,
-        append: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt>;
-}
+/// What appends the payload of a record to its buffer.
+pub(super) type Append<'a> = dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt> + 'a;
 
 /// Sends outbound descriptors, posted in this slice as others are told it, with payloads of at most so many
-/// bytes.
+/// bytes. `send` takes a record for a node, whose payload of so many bytes is appended; it answers false when
+/// it has no room for that, or takes none for this node now.
 ///
 /// # Errors
-/// NIC memory is corrupt.
+/// NIC memory is corrupt, or what `send` fails with.
 pub(super) fn exchange(
     memory: &NicMemory,
     posted: PostingSlice,
     payload_bytes: u64,
-    outlet: &mut impl Outlet,
+    mut send: impl FnMut(u32, &Record, usize, &mut Append<'_>) -> Result<bool, Corrupt>,
 ) -> Result<(), Corrupt> {
     let remote = &memory.header().remote;
     for index in memory.local_ranks() {
@@ -54,10 +39,6 @@ pub(super) fn exchange(
         let origin = memory.job_rank(index);
         while let Some((entry, words)) = rank.outbound.find(memory, |_| true)? {
             let (node, _) = memory.place(SendWords(&words).destination())?;
-            // What follows in this rank's queue stays behind it: nothing overtakes.
-            if outlet.is_full(node) {
-                break;
-            }
             let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
             let ahead = match PointToPoint::decode(&words) {
                 Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(slab), bytes, .. }))
@@ -68,15 +49,17 @@ pub(super) fn exchange(
                 _ => None,
             };
             let length = ahead.map_or(0, |(_, bytes)| bytes as usize);
-            let is_sent = outlet.send(node, &record, length, &mut |payload| match ahead {
+            let is_sent = send(node, &record, length, &mut |payload| match ahead {
                 Some((slab, bytes)) => append_slab(memory, index, slab, 0, bytes, payload),
                 None => Ok(()),
             })?;
             if !is_sent {
+                // What follows in this rank's queue stays behind it: nothing overtakes.
                 break;
             }
             if let Some((slab, bytes)) = ahead {
-                note_ahead(memory, node, (origin, slab), bytes)?;
+                memory.node_state(node)?.ahead.add(bytes as i64);
+                rank.ahead[checked("slab", slab.0, SLABS)?].set(bytes as u32);
             }
             rank.outbound.remove(memory, entry)?;
             remote.outbound.add(-1);
@@ -92,19 +75,6 @@ fn may_be_ahead(memory: &NicMemory, node: u32, bytes: u64) -> Result<bool, Corru
     let share = if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 };
     let most = BUDGET_BYTES / u64::from(nodes.max(1)) / share;
     Ok(bytes <= most.saturating_sub(memory.node_state(node)?.ahead.get()))
-}
-
-fn note_ahead(
-    memory: &NicMemory,
-    node: u32,
-    (origin, slab): (Rank, SlabId),
-    bytes: u64,
-) -> Result<(), Corrupt> {
-    memory.node_state(node)?.ahead.add(bytes as i64);
-    let of_slab = memory.rank(local(memory, origin)?)?.ahead.get(slab.index());
-    let limit = crate::memory::slab::SLABS as u64;
-    of_slab.ok_or(Corrupt { what: "slab", value: slab.0.into(), limit })?.set(bytes as u32);
-    Ok(())
 }
 
 /// A message of this node's is out of the slab whose number plus one `place` is, if it was in one: it is

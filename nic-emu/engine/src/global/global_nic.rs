@@ -100,7 +100,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
             pacing,
             links: Links::default(),
             messages: PointToPointEngine::default(),
-            collectives: Collectives::new(node),
+            collectives: Collectives { node: NodeId(node), ..Collectives::default() },
             tree: StrobeTree::new(layout, node),
             sender: (node == 0).then(|| StrobeLead::new(layout, pacing)),
             issued: None,
@@ -138,7 +138,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
     pub fn next_ns(&self) -> Option<u64> {
         let beat = self.sender.as_ref().and_then(StrobeLead::next_ns);
         let tally = self.tally_ns().filter(|due| *due > self.polled_ns);
-        let waits_for_room = self.messages.lacks_room()
+        let waits_for_room = !self.messages.inbox.is_empty()
             || self.pacing.starts_on_work() && BufferSender::has_work(&self.memory);
         let room = waits_for_room.then_some(self.polled_ns + NO_ROOM_NS);
         let late = if self.pacing.strobes_all() { None } else { self.messages.next_ns() };
@@ -420,7 +420,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
         self.tree.flush(&mut *self.fabric)?;
         let wish = self.wish(env.memory);
         let (_, microphase) = read_strobe(self.strobe);
-        let is_done = self.tree.is_done()
+        let is_done = self.tree.done.is_some()
             && microphase.is_none_or(|microphase| has_left(env.links, microphase, self.pacing));
         if let Some(sender) = &mut self.sender {
             if self.issued.is_some() {

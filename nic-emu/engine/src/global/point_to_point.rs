@@ -32,7 +32,7 @@
 mod pull;
 
 use super::arrival::{self, Arrived, is_awaited, matched_record};
-use super::departure::{self, Outlet, finish_send};
+use super::departure::{self, Append, finish_send};
 use super::error::{GlobalError, strange};
 use super::link::Links;
 use super::message::{BUDGET_BYTES, append_slab, local, place};
@@ -94,7 +94,7 @@ struct Late {
 
 /// A descriptor of another node.
 #[derive(Debug)]
-struct Posting {
+pub(super) struct Posting {
     from: u32,
     /// The slice in which it was posted.
     posted: u64,
@@ -104,8 +104,8 @@ struct Posting {
 /// The messages of a node that go to or come from others.
 #[derive(Debug, Default)]
 pub struct PointToPointEngine {
-    /// What is for the BR, in order of arrival.
-    inbox: VecDeque<Posting>,
+    /// What is for the BR, in order of arrival: after a poll, that for which there was no room.
+    pub(super) inbox: VecDeque<Posting>,
     /// It was not empty when NIC memory was told last.
     told_inbox: bool,
     incoming: BTreeMap<u64, Incoming>,
@@ -190,15 +190,10 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// True when descriptors have come for which there was no room.
-    pub fn lacks_room(&self) -> bool {
-        !self.inbox.is_empty()
-    }
-
     /// True when the DHs have something to move for this node: as a sender, or as a receiver that has
     /// granted.
     pub fn wants_transmission(&self) -> bool {
-        !self.grants.is_empty() || self.granted_in_slice || self.staged.has_to_send()
+        !self.grants.is_empty() || self.granted_in_slice || !self.staged.outgoing.is_empty()
     }
 
     /// True when nothing is under way.
@@ -250,8 +245,19 @@ impl PointToPointEngine {
             *last = env.slice;
             sent.clear();
         }
-        let mut outlet = ToLinks { links: env.links, sent, pacing: env.pacing };
-        Ok(departure::exchange(env.memory, posted, env.payload_bytes, &mut outlet)?)
+        let (links, pacing) = (&mut *env.links, env.pacing);
+        let send = |to, record: &Record, payload_bytes, append: &mut Append<'_>| {
+            let is_full = match pacing.strobes_all() {
+                true => sent.get(&to) == Some(&DESCRIPTORS_A_SLICE),
+                false => links.waiting_records(to) >= DESCRIPTORS_A_SLICE as usize,
+            };
+            if !is_full {
+                *sent.entry(to).or_default() += 1;
+                links.send_with(to, record, payload_bytes, append)?;
+            }
+            Ok(!is_full)
+        };
+        Ok(departure::exchange(env.memory, posted, env.payload_bytes, send)?)
     }
 
     /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and
@@ -315,7 +321,7 @@ impl PointToPointEngine {
             let receive = ReceiveWords(&receive);
             let posted = receive.decode()?;
             let (node, _) = env.memory.place(message.origin)?;
-            let (send, status) = (&message.send, status_of(&message));
+            let (send, status) = (&message.send, message.send.status());
             let bytes = send.bytes.min(posted.capacity);
             let destination = receive.receiver();
             let id = descriptor::number_of(&words);
@@ -523,7 +529,7 @@ impl PointToPointEngine {
         transfer.moved += bytes;
         self.outstanding = self.outstanding.saturating_sub(bytes);
         let Incoming { to, granted, bytes: total, .. } = *transfer;
-        let (status, is_whole) = (status_of(&transfer.message), transfer.moved == total);
+        let (status, is_whole) = (transfer.message.send.status(), transfer.moved == total);
         let address = transfer.address.wrapping_add(offset);
         if let Some((block, _)) = transfer.pooled {
             let to = UnexpectedPool::of(env.memory, to.0)?.bytes(block, total)?;
@@ -555,38 +561,4 @@ impl PointToPointEngine {
         self.staged.bring(id, data.to_vec());
         Ok(())
     }
-}
-
-/// The links, as descriptors leave by them.
-struct ToLinks<'a> {
-    links: &'a mut Links,
-    /// How many have been sent to each node in this slice.
-    sent: &'a mut BTreeMap<u32, u32>,
-    pacing: Pacing,
-}
-
-impl Outlet for ToLinks<'_> {
-    fn is_full(&mut self, to: u32) -> bool {
-        match self.pacing.strobes_all() {
-            true => self.sent.get(&to) == Some(&DESCRIPTORS_A_SLICE),
-            false => self.links.waiting_records(to) >= DESCRIPTORS_A_SLICE as usize,
-        }
-    }
-
-    fn send(
-        &mut self,
-        to: u32,
-        record: &Record,
-        payload_bytes: usize,
-        append: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        *self.sent.entry(to).or_default() += 1;
-        self.links.send_with(to, record, payload_bytes, append)?;
-        Ok(true)
-    }
-}
-
-/// What the receive of a message is told of it.
-fn status_of(Message { send, .. }: &Message) -> Status {
-    (send.source, send.tag, send.length().word())
 }

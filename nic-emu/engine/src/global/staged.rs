@@ -41,7 +41,7 @@ pub fn applies(memory: &NicMemory) -> bool {
 
 /// A message of this node's, of which another node has granted bytes.
 #[derive(Debug)]
-struct Outgoing {
+pub(super) struct Outgoing {
     to: u32,
     /// The receiver's name for it.
     id: u64,
@@ -69,7 +69,7 @@ struct Landing {
 /// All of them on a node.
 #[derive(Debug, Default)]
 pub struct Staged {
-    outgoing: BTreeMap<RankRequest, Outgoing>,
+    pub(super) outgoing: BTreeMap<RankRequest, Outgoing>,
     /// By the number that names it.
     landing: BTreeMap<u64, Landing>,
     /// How windows are filled.
@@ -80,11 +80,6 @@ impl Staged {
     /// True when there are none.
     pub fn is_empty(&self) -> bool {
         self.outgoing.is_empty() && self.landing.is_empty()
-    }
-
-    /// True when there are bytes to be sent.
-    pub fn has_to_send(&self) -> bool {
-        !self.outgoing.is_empty()
     }
 
     /// Another node wants bytes of a message of this rank. Answers whether they are what it has to want next.
@@ -190,7 +185,7 @@ impl Staged {
             if outgoing.sent == outgoing.bytes {
                 dma_helper::finish(memory, transfer)?;
                 memory.transfer(transfer)?.left.fetch_add(1, Ordering::AcqRel);
-                completer.touch(rank);
+                completer.touched.add(rank);
                 over.push((rank, request));
             }
         }

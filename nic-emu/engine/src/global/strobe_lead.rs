@@ -70,7 +70,12 @@ impl StrobeLead {
                 report.filter(|report| (report.slice, report.done) == (self.slice, microphase))
             else {
                 if arrived {
-                    self.retry(microphase);
+                    self.record.usrts += 1;
+                    match microphase {
+                        Microphase::DescriptorExchange => self.record.usrdem += 1,
+                        Microphase::MessageScheduling => self.record.usrmsm += 1,
+                        _ => {}
+                    }
                 }
                 return Ok(None);
             };
@@ -84,7 +89,11 @@ impl StrobeLead {
             wanted = earlier(wanted, report.wants);
         }
         let Some(first) = self.first(fabric, now_ns, wanted)? else { return Ok(None) };
-        self.begin(now_ns);
+        self.slice += 1;
+        let elapsed = if self.slice == 1 { 0 } else { now_ns.saturating_sub(self.started_ns) };
+        self.record =
+            GlobalRecord { slice: SliceIndex(self.slice), getts_ns: elapsed, ..GlobalRecord::default() };
+        (self.started_ns, self.microphase_ns) = (now_ns, now_ns);
         self.running = Some(first);
         Ok(Some(strobe(self.slice, first)))
     }
@@ -109,24 +118,6 @@ impl StrobeLead {
         // A bell that was rung in an earlier slice was for one that has been.
         let bells = read_bells(&self.layout, fabric, 0)?.filter(|(after, _)| *after == self.slice);
         Ok(earlier(wanted, bells.map(|(_, first)| first)))
-    }
-
-    fn begin(&mut self, now_ns: u64) {
-        self.slice += 1;
-        let elapsed = if self.slice == 1 { 0 } else { now_ns.saturating_sub(self.started_ns) };
-        self.record =
-            GlobalRecord { slice: SliceIndex(self.slice), getts_ns: elapsed, ..GlobalRecord::default() };
-        self.started_ns = now_ns;
-        self.microphase_ns = now_ns;
-    }
-
-    fn retry(&mut self, microphase: Microphase) {
-        self.record.usrts += 1;
-        match microphase {
-            Microphase::DescriptorExchange => self.record.usrdem += 1,
-            Microphase::MessageScheduling => self.record.usrmsm += 1,
-            _ => {}
-        }
     }
 
     /// A microphase is over on all nodes: which one is next in the slice?

@@ -86,7 +86,7 @@ pub struct StrobeTree {
     /// Children that have got it.
     strobed: usize,
     /// This node is done with it, and needs this next.
-    done: Option<Option<Microphase>>,
+    pub(super) done: Option<Option<Microphase>>,
     reported: bool,
     /// What this node has rung for in this slice.
     rung: Option<Microphase>,
@@ -123,11 +123,6 @@ impl StrobeTree {
     /// This node's own part of the microphase is done; it needs this next in the slice.
     pub fn complete(&mut self, need: Option<Microphase>) {
         self.done = Some(need);
-    }
-
-    /// Whether this node is done with its own part of the last microstrobe.
-    pub fn is_done(&self) -> bool {
-        self.done.is_some()
     }
 
     /// Hands the microstrobe on to children that the network had no room for before.

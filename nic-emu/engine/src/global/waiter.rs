@@ -8,7 +8,7 @@
 //! way out or in, nothing goes past ([`crate::memory::node_state`]).
 
 use super::arrival::{self, Arrived, is_awaited, matched_record};
-use super::departure::{self, Outlet, finish_send};
+use super::departure::{self, Append, finish_send};
 use super::error::GlobalError;
 use super::link::PATIENT_RECORDS;
 use super::message::{payload_bytes, place};
@@ -31,8 +31,9 @@ pub trait NodeLinks {
     fn receive(&mut self) -> bool;
 
     /// Shows the records that have come and that nobody has taken, of each node in its order, as long as they
-    /// are taken. With each comes a call that appends an answer, a record without a payload, for the same
-    /// node, for which there is room. True when some stay that ranks cannot take.
+    /// are taken: one that is not stays where it is, with what comes behind it. With each comes a call that
+    /// appends an answer, a record without a payload, for the same node, for which there is room. True when
+    /// some stay that ranks cannot take.
     ///
     /// # Errors
     /// Those of `take`.
@@ -45,17 +46,9 @@ pub trait NodeLinks {
     fn send(&mut self, to: u32);
 }
 
-/// What is called for each record: its node, its bytes, and what appends an answer.
-pub type Take<'a> = dyn FnMut(u32, &[u8], &mut dyn FnMut(&[u8])) -> Result<Taking, Corrupt> + 'a;
-
-/// What becomes of a record that was shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taking {
-    /// It is taken.
-    Taken,
-    /// It stays where it is, with what comes behind it.
-    Left,
-}
+/// What is called for each record: its node, its bytes, and what appends an answer. Answers whether it is
+/// taken.
+pub type Take<'a> = dyn FnMut(u32, &[u8], &mut dyn FnMut(&[u8])) -> Result<bool, Corrupt> + 'a;
 
 /// What a pass has done.
 pub struct Passed {
@@ -75,11 +68,6 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Whether ranks drive the links of a job of this pacing.
-    pub fn applies(pacing: Pacing) -> bool {
-        !pacing.strobes_all()
-    }
-
     /// Hands over what has come and what is to leave. The caller holds the run token.
     ///
     /// # Errors
@@ -90,8 +78,21 @@ impl Waiter {
         // What is to leave leaves first: somebody waits for it.
         pass.answer_matches(links)?;
         let payload_bytes = payload_bytes(links.record_bytes() as u64);
-        let mut outlet = ToRings { pass: &mut pass, links, room: &mut self.room };
-        departure::exchange(memory, PostingSlice::default(), payload_bytes, &mut outlet)?;
+        let room = &mut self.room;
+        let send = |to, record: &Record, payload_bytes, append: &mut Append<'_>| {
+            if pass.is_held_up(to).unwrap_or(true) {
+                return Ok(false);
+            }
+            room.clear();
+            room.extend_from_slice(&record.header(payload_bytes));
+            append(room)?;
+            let is_sent = links.append(to, room);
+            if is_sent {
+                pass.note_sent(to, true)?;
+            }
+            Ok(is_sent)
+        };
+        departure::exchange(memory, PostingSlice::default(), payload_bytes, send)?;
         pass.send(links)?;
         let received = links.receive();
         let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
@@ -126,12 +127,10 @@ impl Pass<'_> {
         from: u32,
         bytes: &[u8],
         answer: &mut dyn FnMut(&[u8]),
-    ) -> Result<Taking, Corrupt> {
+    ) -> Result<bool, Corrupt> {
         // What makes no sense the NIC thread finds, too, and says so.
-        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-            return Ok(Taking::Left);
-        };
-        let Some(record) = Record::decode(header, payload.len()) else { return Ok(Taking::Left) };
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Ok(false) };
+        let Some(record) = Record::decode(header, payload.len()) else { return Ok(false) };
         match record.kind {
             Kind::Matched if self.memory.local_rank(record.rank)?.is_some() => {
                 finish_send(self.memory, completer, from, &record)?;
@@ -139,7 +138,7 @@ impl Pass<'_> {
             Kind::Send if self.may_take(from, &record, payload)? => {
                 match arrival::take(self.memory, completer, from, (&record, payload), false) {
                     Err(GlobalError::Corrupt(corrupt)) => return Err(corrupt),
-                    Err(_) | Ok(Arrived::NoRoom) => return Ok(Taking::Left),
+                    Err(_) | Ok(Arrived::NoRoom) => return Ok(false),
                     Ok(Arrived::Taken { answer: told, .. }) => {
                         if let Some(told) = told {
                             answer(&told.header(0));
@@ -148,10 +147,10 @@ impl Pass<'_> {
                     }
                 }
             }
-            _ => return Ok(Taking::Left),
+            _ => return Ok(false),
         }
         self.taken += 1;
-        Ok(Taking::Taken)
+        Ok(true)
     }
 
     /// Whether a descriptor is one of those that a rank can take.
@@ -216,35 +215,5 @@ impl Pass<'_> {
             self.urgent.push(to);
         }
         Ok(())
-    }
-}
-
-/// The links, as descriptors leave by them.
-struct ToRings<'a, 'm> {
-    pass: &'a mut Pass<'m>,
-    links: &'a mut dyn NodeLinks,
-    room: &'a mut Vec<u8>,
-}
-
-impl Outlet for ToRings<'_, '_> {
-    fn is_full(&mut self, to: u32) -> bool {
-        self.pass.is_held_up(to).unwrap_or(true)
-    }
-
-    fn send(
-        &mut self,
-        to: u32,
-        record: &Record,
-        payload_bytes: usize,
-        append: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        self.room.clear();
-        self.room.extend_from_slice(&record.header(payload_bytes));
-        append(self.room)?;
-        if !self.links.append(to, self.room) {
-            return Ok(false);
-        }
-        self.pass.note_sent(to, true)?;
-        Ok(true)
     }
 }

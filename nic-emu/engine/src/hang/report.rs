@@ -246,18 +246,16 @@ mod tests {
             requests: 1,
             ..WaitingFor::default()
         };
-        let (phase, activity) = (Phase::Attached, Activity::Polling);
-        let unreceived = Unreceived { bytes: 0, room_bytes: 65_536, limit_bytes: 1 << 20 };
         RankState {
             rank: Rank(rank),
-            phase,
-            activity,
+            phase: Phase::Attached,
+            activity: Activity::Polling,
             waits_for,
             waits: 1,
             polls: 1,
             asleep: false,
             concurrent: false,
-            unreceived,
+            unreceived: Unreceived { bytes: 0, room_bytes: 65_536, limit_bytes: 1 << 20 },
         }
     }
 

@@ -3,34 +3,12 @@
 //!
 //! MPI's ordering rule follows from where it is applied: messages and receives are tried oldest first.
 
-use crate::memory::descriptor::{ANY_TAG, EnvelopeWords, QueuedSend, SendDescriptor};
+pub use crate::memory::descriptor::Envelope;
+use crate::memory::descriptor::{ANY_TAG, SendDescriptor, SendWords};
 use crate::memory::ring::Words;
-use crate::memory::{CommRank, Context, Corrupt, Rank};
-
-/// What a message or a receive is matched by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Envelope {
-    /// Context of the communicator.
-    pub context: Context,
-    /// The sender's rank in the communicator; for a receive perhaps [`CommRank::ANY_SOURCE`].
-    pub source: CommRank,
-    /// The tag; for a receive perhaps [`ANY_TAG`].
-    pub tag: i32,
-}
+use crate::memory::{CommRank, Corrupt, Rank};
 
 impl Envelope {
-    /// The envelope that stands in a descriptor.
-    #[inline(always)]
-    pub fn of(words: EnvelopeWords) -> Self {
-        Self { context: words.context(), source: words.source(), tag: words.tag() }
-    }
-
-    /// As it stands in a descriptor.
-    #[inline]
-    pub(crate) fn words(&self) -> EnvelopeWords {
-        EnvelopeWords::new(self.context, self.source, self.tag)
-    }
-
     /// True when a receive with this envelope takes a message with that one. A message in a context of its
     /// own (negative tags are internal) is never taken by a wildcard of another.
     #[inline]
@@ -52,13 +30,14 @@ pub struct Message {
 
 /// The message that an entry of a queue holds.
 pub(crate) fn queued_message(words: &Words) -> Result<Message, Corrupt> {
-    let queued = QueuedSend(words);
-    Ok(Message { send: queued.message().decode()?, origin: queued.origin() })
+    let queued = SendWords(words);
+    Ok(Message { send: queued.decode()?, origin: queued.origin() })
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::memory::Context;
 
     const ANY_SOURCE: u32 = CommRank::ANY_SOURCE.0;
 

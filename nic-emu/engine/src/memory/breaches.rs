@@ -38,16 +38,11 @@ pub struct Breaches {
 }
 
 impl Breaches {
-    /// True when no communicator is broken: one look at a line that hardly anybody writes.
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
-    }
-
-    /// The breach of this context, if it is broken.
+    /// The breach of this context, if it is broken. While no communicator is, that is one look at a line that
+    /// hardly anybody writes.
     #[inline]
     pub fn find(&self, context: Context) -> Option<u32> {
-        if self.is_empty() { None } else { self.search(context) }
+        if self.count.load(Ordering::Acquire) == 0 { None } else { self.search(context) }
     }
 
     /// True when there is no room for one more.

@@ -4,11 +4,10 @@
 
 mod words;
 
-pub use words::{EnvelopeWords, MessageWords, SendWords, encode_inline, is_send, keep_in_pool, origin_of};
 pub(crate) use words::{
-    KIND, QueuedSend, ReceiveWords, forget_request, is_of_same_collective, is_receive, number, number_of,
-    set_context,
+    KIND, ReceiveWords, forget_request, is_of_same_collective, is_receive, number, number_of, set_context,
 };
+pub use words::{SendWords, encode_inline, is_send, keep_in_pool, origin_of};
 
 use crate::memory::contexts::Context;
 use crate::memory::numbers::{CommRank, RequestId, SlabId};
@@ -76,6 +75,17 @@ impl fmt::Debug for Length {
 
 /// Wildcard tag of a receive (`MPI_ANY_TAG`). Tags of messages are never negative.
 pub const ANY_TAG: i32 = i32::MIN;
+
+/// What a message or a receive is matched by ([`crate::matching`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Context of the communicator.
+    pub context: Context,
+    /// The sender's rank in the communicator; for a receive perhaps [`CommRank::ANY_SOURCE`].
+    pub source: CommRank,
+    /// The tag; for a receive perhaps [`ANY_TAG`].
+    pub tag: i32,
+}
 
 /// Where the bytes of a send or of a contribution are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +161,12 @@ impl SendDescriptor {
     #[inline]
     pub const fn length(&self) -> Length {
         Length::new(self.bytes, self.signature)
+    }
+
+    /// What its receive is told of it: source, tag, and the word of the length.
+    #[inline]
+    pub const fn status(&self) -> (CommRank, i32, u64) {
+        (self.source, self.tag, self.length().word())
     }
 }
 

@@ -1,7 +1,6 @@
 //! NIC memory on the heap, for the tests beside the code: no other process maps it.
 
 use super::{Layout, Mapping, NicMemory};
-use std::alloc::{self, alloc_zeroed, dealloc};
 use std::convert::Infallible;
 use std::ptr::NonNull;
 
@@ -10,8 +9,7 @@ const PAGE: usize = 4096;
 
 /// Memory from the allocator, which takes so much from the system, as zeros that take up nothing.
 struct OnHeap {
-    allocated: NonNull<u8>,
-    allocation: alloc::Layout,
+    _allocated: Vec<u8>,
     base: NonNull<u8>,
     bytes: usize,
 }
@@ -37,23 +35,20 @@ unsafe impl Mapping for OnHeap {
     }
 }
 
-impl Drop for OnHeap {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `create_private` like this.
-        unsafe { dealloc(self.allocated.as_ptr(), self.allocation) };
-    }
-}
-
 impl NicMemory {
+    /// That of a job of so many ranks, on one node.
+    pub(crate) fn of_ranks(ranks: u32) -> Self {
+        Self::create_private(Layout::new(ranks, ranks, [0; 2]).expect("few ranks"), 0, 1).expect("it is made")
+    }
+
     /// Makes NIC memory that no other process can map.
     pub(crate) fn create_private(layout: Layout, node: u32, nodes: u32) -> Result<Self, Infallible> {
         // Aligned by hand: of what is to be aligned more than it is anyway, the allocator writes the zeros.
-        let allocation = alloc::Layout::from_size_align(layout.bytes + PAGE, 16).expect("so large memory is");
-        // SAFETY: not of size zero.
-        let allocated = NonNull::new(unsafe { alloc_zeroed(allocation) }).expect("there is address space");
+        let mut allocated = vec![0u8; layout.bytes + PAGE];
+        let base = NonNull::from(&mut allocated[..]).cast::<u8>();
         // SAFETY: a page more than the layout needs was allocated.
-        let base = unsafe { allocated.add(allocated.align_offset(PAGE)) };
-        let on_heap = OnHeap { allocated, allocation, base, bytes: layout.bytes };
+        let base = unsafe { base.add(base.align_offset(PAGE)) };
+        let on_heap = OnHeap { _allocated: allocated, base, bytes: layout.bytes };
         let memory = Self::new(layout, Box::new(on_heap));
         memory.write_identity(node, nodes);
         Ok(memory)

@@ -4,7 +4,7 @@
 //! the NIC fills the line and publishes the state last. Small payloads and small results come in the same
 //! line, so that one transfer of a cache line brings everything.
 
-use crate::memory::descriptor::{Length, MessageWords};
+use crate::memory::descriptor::{Length, SendWords};
 use crate::memory::numbers::{CommRank, SlabId};
 use crate::memory::sync::{AtomicU64, Ordering};
 use bcs_core::LocalRank;
@@ -60,9 +60,9 @@ impl Delivery {
     }
 }
 
-/// What a completed request says.
+/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
+pub struct Outcome {
     /// The sender's rank in the communicator.
     pub source: CommRank,
     /// The message's tag.
@@ -71,8 +71,6 @@ pub struct Completion {
     pub length: Length,
     /// True when it was cancelled.
     pub cancelled: bool,
-    /// Where the bytes are.
-    pub delivery: Delivery,
 }
 
 /// A request slot in NIC memory.
@@ -147,9 +145,9 @@ impl RequestSlot {
         self.reference.load(Ordering::Relaxed) as u32
     }
 
-    /// Reads a completed slot.
+    /// Reads a completed slot: how the request ended, and where the bytes are.
     #[inline]
-    pub fn completion(&self) -> Completion {
+    pub fn completion(&self) -> (Outcome, Delivery) {
         let state = self.state.load(Ordering::Relaxed);
         let delivery = match state & !(u32::MAX as u64) {
             IN_SLOT => Delivery::InSlot(self.payload()),
@@ -165,13 +163,13 @@ impl RequestSlot {
             _ => Delivery::InPlace,
         };
         let envelope = self.envelope.load(Ordering::Relaxed);
-        Completion {
+        let outcome = Outcome {
             source: CommRank(envelope as u32),
             tag: (envelope >> 32) as i32,
             length: Length::from_word(self.length.load(Ordering::Relaxed)),
             cancelled: state as u32 == SlotState::Cancelled as u32,
-            delivery,
-        }
+        };
+        (outcome, delivery)
     }
 
     /// The payload words as bytes.
@@ -194,14 +192,14 @@ impl RequestSlot {
     /// Completes the slot of a receive with a message that came in its descriptor: the shortest way that a
     /// message can take.
     #[inline]
-    pub fn complete_inline(&self, send: MessageWords<'_>) {
+    pub fn complete_inline(&self, send: SendWords<'_>) {
         let kind = self.write_inline(send);
         self.publish(SlotState::Done, kind);
     }
 
     /// Writes what a message says that came in its descriptor, and its bytes, from the descriptor's words.
     #[inline]
-    pub(crate) fn write_inline(&self, send: MessageWords<'_>) -> DeliveryKind {
+    pub(crate) fn write_inline(&self, send: SendWords<'_>) -> DeliveryKind {
         self.envelope.store(send.status_word(), Ordering::Relaxed);
         self.length.store(send.length().word(), Ordering::Relaxed);
         for (to, &word) in self.payload.iter().zip(send.payload()) {
@@ -251,19 +249,9 @@ impl RequestSlot {
 
 /// How a slot's bytes are delivered, as its state word says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DeliveryKind(u64);
+pub(crate) struct DeliveryKind(pub(crate) u64);
 
 impl DeliveryKind {
     /// For slots that deliver no bytes.
     pub(crate) const NONE: Self = Self(IN_PLACE);
-
-    /// As one word of a note, and back.
-    pub(crate) const fn to_word(self) -> u64 {
-        self.0
-    }
-
-    /// See [`Self::to_word`].
-    pub(crate) const fn from_word(word: u64) -> Self {
-        Self(word & !(u32::MAX as u64))
-    }
 }

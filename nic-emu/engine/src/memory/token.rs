@@ -20,11 +20,6 @@ impl Holder {
     pub const fn rank(local_rank: LocalRank) -> Self {
         Self(local_rank.0 as u64 + 1)
     }
-
-    /// The rank that holds it; none for the NIC thread.
-    pub const fn local_rank(self) -> Option<LocalRank> {
-        if self.0 == Self::NIC_THREAD.0 { None } else { Some(LocalRank((self.0 - 1) as u32)) }
-    }
 }
 
 /// The token word, in NIC memory: a free token at first, which is zeros.
@@ -64,14 +59,6 @@ impl RunToken {
         self.0.swap(0, Ordering::SeqCst);
     }
 
-    /// Who holds it now.
-    pub fn holder(&self) -> Option<Holder> {
-        match self.0.load(Ordering::Relaxed) {
-            0 => None,
-            held => Some(Holder(held)),
-        }
-    }
-
     /// Frees the token of a holder that died: only if it is still the holder.
     pub fn revoke(&self, holder: Holder) -> bool {
         self.0.compare_exchange(holder.0, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -85,14 +72,13 @@ mod tests {
     #[test]
     fn only_one_holds_the_token_and_only_its_holder_can_be_revoked() {
         let token = RunToken::default();
-        assert!(token.looks_free() && token.holder().is_none());
+        assert!(token.looks_free());
         assert!(token.try_take(Holder::rank(LocalRank(3))));
         assert!(!token.try_take(Holder::rank(LocalRank(4))));
-        assert_eq!(token.holder().and_then(Holder::local_rank), Some(LocalRank(3)));
         assert!(!token.revoke(Holder::NIC_THREAD));
         assert!(token.revoke(Holder::rank(LocalRank(3))));
         assert!(token.try_take(Holder::NIC_THREAD));
-        assert_eq!(token.holder().unwrap().local_rank(), None);
+        assert!(!token.looks_free());
         token.release();
         assert!(token.looks_free());
     }

@@ -410,7 +410,6 @@ impl Pinned<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::sync::Mutex;
 
     fn transfer(bytes: u64, granted: u64) -> Box<Transfer> {
         let transfer = prepared(bytes, granted);
@@ -450,8 +449,12 @@ mod tests {
         proptest::collection::vec((0..WORKERS, 1u64..3000, deed, 0u64..4000), 0..200)
     }
 
-    /// Claims, and marks in `seen` the bytes that are moved; true when this was the last.
-    fn work(pinned: &Pinned<'_>, bytes: u64, deed: Deed, mut mark: impl FnMut(Range)) -> bool {
+    fn unseen(bytes: u64) -> Vec<AtomicU32> {
+        (0..bytes).map(|_| AtomicU32::new(0)).collect()
+    }
+
+    /// Claims, and counts in `seen` each byte that is moved; true when this was the last.
+    fn work(pinned: &Pinned<'_>, bytes: u64, deed: Deed, seen: &[AtomicU32]) -> bool {
         let Some(range) = pinned.claim(bytes).unwrap() else {
             pinned.release_held();
             return false;
@@ -467,7 +470,10 @@ mod tests {
         if moved == 0 {
             return false;
         }
-        mark(Range { offset: range.offset, bytes: moved });
+        for byte in &seen[range.offset as usize..(range.offset + moved) as usize] {
+            byte.fetch_add(1, Ordering::Relaxed);
+        }
+        assert!(range.offset + moved <= pinned.transfer.granted.load(Ordering::Relaxed));
         pinned.count_moved(moved)
     }
 
@@ -475,7 +481,7 @@ mod tests {
         #[test]
         fn every_byte_is_moved_once_and_one_worker_is_told_whatever_they_do(bytes in 1u64..60_000, deeds in deeds()) {
             let transfer = transfer(bytes, 0);
-            let mut seen = vec![false; bytes as usize];
+            let seen = unseen(bytes);
             let mut told = 0;
             let mut granted = 0;
             let finish = WORKERS_BY_NUMBER.iter().cycle().map(|w| (*w as usize, 2500, Deed::Move, bytes));
@@ -483,17 +489,12 @@ mod tests {
                 granted = (granted + grant).min(bytes);
                 transfer.granted.store(granted, Ordering::Release);
                 let pinned = transfer.pin(WORKERS_BY_NUMBER[worker]).unwrap();
-                told += work(&pinned, claim, deed, |range| {
-                    assert!(range.offset + range.bytes <= granted);
-                    for byte in &mut seen[range.offset as usize..(range.offset + range.bytes) as usize] {
-                        assert!(!std::mem::replace(byte, true), "moved twice");
-                    }
-                }) as u32;
+                told += work(&pinned, claim, deed, &seen) as u32;
                 if told == 1 {
                     break;
                 }
             }
-            prop_assert!(seen.iter().all(|byte| *byte) && told == 1);
+            prop_assert!(seen.into_iter().all(|times| times.into_inner() == 1) && told == 1);
             let pinned = transfer.pin(Worker::Source).unwrap();
             prop_assert!(pinned.all_moved() && !pinned.claimable() && pinned.claim(1).unwrap().is_none());
         }
@@ -505,11 +506,10 @@ mod tests {
         for seed in 0..30u64 {
             let bytes = 400_000 + seed * 1_001;
             let transfer = transfer(bytes, bytes);
-            let moved = Mutex::new(vec![0u8; bytes as usize]);
-            let told = AtomicU32::new(0);
+            let (seen, told) = (unseen(bytes), AtomicU32::new(0));
             std::thread::scope(|scope| {
                 for worker in WORKERS_BY_NUMBER {
-                    let (transfer, moved, told) = (&transfer, &moved, &told);
+                    let (transfer, seen, told) = (&transfer, &seen, &told);
                     scope.spawn(move || {
                         let mut dice = seed * 3 + worker as u64 + 1;
                         while transfer.moved.load(Ordering::Acquire) < bytes {
@@ -520,17 +520,13 @@ mod tests {
                                 _ => Deed::Move,
                             };
                             let pinned = transfer.pin(worker).expect("one thread a side");
-                            let last = work(&pinned, 1 + (dice >> 33) % 5_000, deed, |range| {
-                                let mut moved = moved.lock().unwrap();
-                                let place = range.offset as usize..(range.offset + range.bytes) as usize;
-                                moved[place].iter_mut().for_each(|count| *count += 1);
-                            });
+                            let last = work(&pinned, 1 + (dice >> 33) % 5_000, deed, seen);
                             told.fetch_add(last as u32, Ordering::Relaxed);
                         }
                     });
                 }
             });
-            assert!(moved.into_inner().unwrap().iter().all(|count| *count == 1));
+            assert!(seen.into_iter().all(|times| times.into_inner() == 1));
             assert_eq!(told.into_inner(), 1);
         }
     }

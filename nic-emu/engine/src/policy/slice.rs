@@ -45,36 +45,31 @@ impl Pacing {
         self.period_ns
     }
 
-    #[inline(always)]
-    const fn is_elastic(self) -> bool {
-        self.period_ns == 0
-    }
-
     /// Whether a slice starts as soon as there is work: whoever has posted or finds something posted runs
     /// it. Else slices start on the beat, and a NIC with nothing to do rests.
     #[inline(always)]
     pub const fn starts_on_work(self) -> bool {
-        self.is_elastic()
+        self.period_ns == 0
     }
 
     /// Whether slices are numbered, counted and recorded also when they did nothing, so that their number
     /// is no sign of progress.
     #[inline(always)]
     pub const fn runs_idle_slices(self) -> bool {
-        !self.is_elastic()
+        !self.starts_on_work()
     }
 
     /// Whether a completion is visible at the start of the next slice, and not at once (§3.1, step 5).
     #[inline(always)]
     pub const fn holds_completions(self) -> bool {
-        !self.is_elastic()
+        !self.starts_on_work()
     }
 
     /// Whether the bytes of a slice are counted. Then every slice grants each transfer some; else whoever
     /// has moved what was granted asks for more.
     #[inline(always)]
     pub const fn has_budget(self) -> bool {
-        !self.is_elastic()
+        !self.starts_on_work()
     }
 
     /// Whether a message of more than a slab may be buffered: what goes through slabs counts in no budget.
@@ -86,21 +81,21 @@ impl Pacing {
     /// Whether neighbours in a topology may give each other bytes along edges, which no slice schedules.
     #[inline(always)]
     pub const fn allows_edges(self) -> bool {
-        self.is_elastic()
+        self.starts_on_work()
     }
 
     /// Whether a rank that waits may take a message out of its sender's ring itself, which the next slice
     /// takes note of.
     #[inline(always)]
     pub const fn lets_ranks_claim(self) -> bool {
-        self.is_elastic()
+        self.starts_on_work()
     }
 
     /// Whether all between nodes has its microphase of a global slice, and is done in no other. Else
     /// messages concern their two nodes alone, and go at once.
     #[inline(always)]
     pub const fn strobes_all(self) -> bool {
-        !self.is_elastic()
+        !self.starts_on_work()
     }
 
     /// Bytes that all transfers of a node together are granted in one slice.
@@ -121,7 +116,7 @@ impl Pacing {
     /// The number of the beat that it is, with fixed slices. The clock is not read with elastic ones.
     #[inline]
     pub fn beat(self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
-        (!self.is_elastic()).then(|| now_ns() / self.period_ns)
+        (!self.starts_on_work()).then(|| now_ns() / self.period_ns)
     }
 
     /// When a beat is.

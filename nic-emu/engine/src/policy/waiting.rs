@@ -31,39 +31,6 @@
 use crate::memory::NicMemory;
 use std::time::Duration;
 
-/// Where a rank waits: how many ranks there are for a core, and how many nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Situation {
-    /// One node, with a core for each rank.
-    OwnCore,
-    /// One node, with more ranks than cores: a rank that waits gives way at once.
-    SharedCore,
-    /// One of several nodes, with a core for each rank. What a rank has posted may be for another node, so
-    /// the rank leaves it to nobody; and it soon asks whether the NIC thread, or anybody else, wants its core
-    /// (`nic_emu::host::crowd`).
-    OwnCoreOfSeveral,
-    /// One of several nodes, with more ranks than cores.
-    SharedCoreOfSeveral,
-}
-
-impl Situation {
-    /// Of the ranks of this node.
-    pub fn of(memory: &NicMemory, several_nodes: bool) -> Self {
-        let has_cores = memory.layout().local_ranks <= memory.header().cores.get().max(1);
-        match (several_nodes, has_cores) {
-            (false, true) => Self::OwnCore,
-            (false, false) => Self::SharedCore,
-            (true, true) => Self::OwnCoreOfSeveral,
-            (true, false) => Self::SharedCoreOfSeveral,
-        }
-    }
-
-    /// How a rank waits there.
-    pub const fn waits(self) -> WaitPolicy {
-        WAITS[self as usize]
-    }
-}
-
 /// How a rank waits in one situation: a row of [`WAITS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
@@ -88,6 +55,12 @@ pub struct WaitPolicy {
 }
 
 impl WaitPolicy {
+    /// How ranks of this node wait.
+    pub fn of(memory: &NicMemory, several_nodes: bool) -> Self {
+        let has_cores = memory.layout().local_ranks <= memory.header().cores.get().max(1);
+        WAITS[several_nodes as usize][!has_cores as usize]
+    }
+
     /// Whether ranks of the node share cores.
     #[inline]
     pub const fn shares_cores(&self) -> bool {
@@ -100,15 +73,19 @@ const fn row(numbers: [u32; 8]) -> WaitPolicy {
     WaitPolicy { polls, watches, patience, trust, claim_yields, yields, meeting_looks, lane_looks }
 }
 
-/// How ranks wait, by [`Situation`].
+/// How ranks wait: on one node, and on one of several; each with a core for each rank, and with more ranks
+/// than cores, where a rank that waits gives way at once. Of several nodes, what a rank has posted may be for
+/// another one, so the rank leaves it to nobody; and it soon asks whether the NIC thread, or anybody else,
+/// wants its core (`nic_emu::host::crowd`).
 #[rustfmt::skip]
-pub const WAITS: [WaitPolicy; 4] = [
+pub const WAITS: [[WaitPolicy; 2]; 2] = [[
     //  polls  watches  patience  trust  claim_yields  yields  meeting_looks  lane_looks
-    row([100,    40,        3,      3,        64,      20_000,      400,         200]), // OwnCore
-    row([  0,     0,        0,      0,        64,       2_000,       16,           0]), // SharedCore
-    row([ 20,     0,        0,      0,         0,           0,      400,         200]), // OwnCoreOfSeveral
-    row([  0,     0,        0,      0,         0,           0,       16,           0]), // SharedCoreOfSeveral
-];
+    row([100,    40,        3,      3,        64,      20_000,      400,         200]),
+    row([  0,     0,        0,      0,        64,       2_000,       16,           0]),
+], [
+    row([ 20,     0,        0,      0,         0,           0,      400,         200]),
+    row([  0,     0,        0,      0,         0,           0,       16,           0]),
+]];
 
 /// Looks at its own request between two looks at what others have posted, of a rank that has arrived at a
 /// collective.

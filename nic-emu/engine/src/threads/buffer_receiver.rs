@@ -10,8 +10,8 @@ use crate::matching::Envelope;
 use crate::matching::mismatch;
 use crate::matching::{Message, queued_message};
 use crate::memory::descriptor::{
-    Check, KIND, MessageWords, Payload, PointToPoint, QueuedSend, ReceiveDescriptor, ReceiveWords,
-    SendDescriptor, SendWords, is_receive, is_send,
+    Check, KIND, Payload, PointToPoint, ReceiveDescriptor, ReceiveWords, SendDescriptor, SendWords,
+    is_receive, is_send,
 };
 use crate::memory::doorbell::RingKind;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
@@ -147,13 +147,13 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         receive: ReceiveWords<'_>,
     ) -> Result<bool, Corrupt> {
         let unexpected = UnexpectedMessages::of(self.memory, block);
-        if !unexpected.is_empty() {
-            let envelope = Envelope::of(receive.envelope());
-            let takes = |message| envelope.takes(&Envelope::of(message));
-            if let Some((entry, found)) = unexpected.find_message(receive.envelope(), takes)? {
+        if !unexpected.list.is_empty() {
+            let envelope = receive.envelope();
+            let takes = |message| envelope.takes(&message);
+            if let Some((entry, found)) = unexpected.find_message(envelope, takes)? {
                 let words = found.read();
-                let queued = QueuedSend(&words);
-                let (message, origin) = (queued.message(), queued.origin());
+                let message = SendWords(&words);
+                let origin = message.origin();
                 if !self.has_room_for(message, origin)? {
                     return Ok(false);
                 }
@@ -185,19 +185,18 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         }
         let posted = PostedReceives::of(self.memory, block);
         if !posted.is_empty() {
-            let message = send.message();
-            let envelope = Envelope::of(message.envelope());
-            let takes = |receive| Envelope::of(receive).takes(&envelope);
-            if let Some((at, receive)) = posted.find_receive(message.envelope(), takes)? {
-                if !self.has_room_for(message, origin)? {
+            let envelope = send.envelope();
+            let takes = |receive: Envelope| receive.takes(&envelope);
+            if let Some((at, receive)) = posted.find_receive(envelope, takes)? {
+                if !self.has_room_for(send, origin)? {
                     return Ok(false);
                 }
                 posted.remove(at)?;
-                self.schedule(local_rank, ReceiveWords(&receive), message, origin)?;
+                self.schedule(local_rank, ReceiveWords(&receive), send, origin)?;
                 return Ok(true);
             }
         }
-        UnexpectedMessages::of(self.memory, block).push_message(&send.message().queued_by(origin))
+        UnexpectedMessages::of(self.memory, block).push_message(&send.queued_by(origin))
     }
 
     /// A matched pair: completes it, or schedules its transfer.
@@ -206,7 +205,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         local_rank: LocalRank,
         receive: ReceiveWords<'_>,
-        send: MessageWords<'_>,
+        send: SendWords<'_>,
         origin: Rank,
     ) -> Result<(), Corrupt> {
         self.matched += 1;
@@ -220,7 +219,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         local_rank: LocalRank,
         receive: ReceiveWords<'_>,
-        words: MessageWords<'_>,
+        words: SendWords<'_>,
         origin: Rank,
     ) -> Result<(), Corrupt> {
         let receive = receive.decode()?;
@@ -234,7 +233,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         }
         let sender = self.memory.local_rank(origin)?;
         let send = &message.send;
-        let status = (send.source, send.tag, send.length().word());
+        let status = send.status();
         let delivery = match (send.payload, sender) {
             (Payload::Inline(bytes), _) => Delivery::in_slot(&bytes),
             (Payload::Pooled(block), _) => Delivery::InPool(block),
@@ -261,7 +260,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         local_rank: LocalRank,
         receive: &ReceiveDescriptor,
-        message: MessageWords<'_>,
+        message: SendWords<'_>,
         origin: Rank,
     ) -> Result<(), Corrupt> {
         // With the number that it may have: see `global::point_to_point`.
@@ -299,7 +298,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             };
             outbound.remove(self.memory, entry)?;
             self.memory.header().remote.outbound.add(-1);
-            Some(SendWords(&found).message().decode()?)
+            Some(SendWords(&found).decode()?)
         };
         if let Some(send) = send {
             if let Payload::Slab(slab) = send.payload {
@@ -319,7 +318,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     #[inline]
-    fn has_room_for(&mut self, message: MessageWords<'_>, origin: Rank) -> Result<bool, Corrupt> {
+    fn has_room_for(&mut self, message: SendWords<'_>, origin: Rank) -> Result<bool, Corrupt> {
         if self.memory.local_rank(origin)?.is_none() {
             return Ok(self.memory.control().entries.used() as usize + 2 <= MESSAGE_ENTRIES);
         }
@@ -336,9 +335,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let Some(at) = self.memory.local_rank(destination)? else { return Ok(None) };
         let unexpected = UnexpectedMessages::of(self.memory, self.memory.rank(at)?);
         let is_it = |words: &Words| is_unmatched(words, origin, request);
-        let Some((entry, found)) = unexpected.find_words(is_it)? else { return Ok(None) };
+        let Some((entry, found)) = unexpected.list.find(self.memory, is_it)? else { return Ok(None) };
         unexpected.remove(entry)?;
-        let send = QueuedSend(&found).message().decode()?;
+        let send = SendWords(&found).decode()?;
         if let Payload::Pooled(block) = send.payload {
             UnexpectedPool::of(self.memory, at)?.free(block)?;
         }
@@ -348,9 +347,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
 /// Whether this is the message of that send, and no matched probe has taken it: then it cannot be taken back.
 fn is_unmatched(words: &Words, origin: Rank, request: RequestId) -> bool {
-    let (queued, message) = (QueuedSend(words), QueuedSend(words).message());
-    (queued.origin(), message.request()) == (origin, request)
-        && message.envelope().context() < FIRST_MATCHED_CONTEXT
+    let queued = SendWords(words);
+    (queued.origin(), queued.request()) == (origin, request)
+        && queued.envelope().context < FIRST_MATCHED_CONTEXT
 }
 
 /// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees.
@@ -365,8 +364,8 @@ pub fn probe(
     matched: Option<Context>,
 ) -> Result<Option<Message>, Corrupt> {
     let unexpected = UnexpectedMessages::of(memory, memory.rank(local_rank)?);
-    let takes = |message| envelope.takes(&Envelope::of(message));
-    let Some((entry, cell)) = unexpected.find_message(envelope.words(), takes)? else { return Ok(None) };
+    let takes = |message| envelope.takes(&message);
+    let Some((entry, cell)) = unexpected.find_message(*envelope, takes)? else { return Ok(None) };
     let message = queued_message(&cell.read())?;
     if let Some(context) = matched {
         unexpected.set_context(entry, context)?;

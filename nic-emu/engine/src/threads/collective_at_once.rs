@@ -32,20 +32,13 @@ const MEMBERS: usize = 64;
 const COLLECTIVES: usize = 8;
 
 /// A member, as its descriptor said.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct PresentMember {
     local_rank: LocalRank,
     request: RequestId,
     payload: [u8; INLINE_BYTES],
     here: bool,
 }
-
-const ABSENT: PresentMember = PresentMember {
-    local_rank: LocalRank(0),
-    request: RequestId::NONE,
-    payload: [0; INLINE_BYTES],
-    here: false,
-};
 
 /// A collective with all its members.
 struct Complete {
@@ -148,7 +141,7 @@ impl AtOnce {
         first: usize,
         size: usize,
     ) -> Result<Option<usize>, Corrupt> {
-        self.members.resize(first + size, ABSENT);
+        self.members.resize(first + size, PresentMember::default());
         let members = &mut self.members[first..];
         let (mut missing, mut root) = (size, size);
         for rank in exchange {

@@ -20,13 +20,7 @@ pub struct CollectiveHelper<'a, 'm> {
     pub(crate) completer: &'a mut Completer<'m>,
 }
 
-impl<'a, 'm> CollectiveHelper<'a, 'm> {
-    /// A Collective Helper that completes through `completer`.
-    #[inline]
-    pub fn new(completer: &'a mut Completer<'m>) -> Self {
-        Self { completer }
-    }
-
+impl CollectiveHelper<'_, '_> {
     /// Acts on an instance at which somebody has arrived in this slice.
     #[inline]
     pub fn run(&mut self, index: u32) -> Result<(), Corrupt> {

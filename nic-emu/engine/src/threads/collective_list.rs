@@ -221,12 +221,11 @@ pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), C
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::memory::Layout;
     use crate::memory::members::contribution;
 
     #[test]
     fn a_contribution_that_is_neither_in_its_descriptor_nor_in_a_slab_is_corrupt() {
-        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let memory = NicMemory::of_ranks(2);
         for (sequence, payload) in (0..).zip([Payload::Memory(0x1000), Payload::Pooled(0x1000)]) {
             let descriptor =
                 CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(Context(3), 0, 2, sequence) };
@@ -240,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_collective_is_found_among_few_others_however_far_a_member_is_ahead() {
-        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let memory = NicMemory::of_ranks(2);
         let under_way = COMMON_INSTANCES as u32 / 4;
         let contexts = [3, 17, 19, 4000].map(Context);
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {

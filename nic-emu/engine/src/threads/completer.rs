@@ -4,7 +4,7 @@
 //! the start of the next slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep
 //! are remembered, so that the driver wakes them after it gave the token back.
 
-use crate::memory::descriptor::MessageWords;
+use crate::memory::descriptor::SendWords;
 use smallvec::SmallVec;
 
 use crate::memory::queue::{self, LINKS};
@@ -23,8 +23,9 @@ pub struct Touched {
 }
 
 impl Touched {
+    /// Something was completed for this rank.
     #[inline]
-    fn add(&mut self, local_rank: LocalRank) {
+    pub(crate) fn add(&mut self, local_rank: LocalRank) {
         match self.ranks.len() {
             TOUCHED => self.more = true,
             _ => self.ranks.push(local_rank),
@@ -70,14 +71,9 @@ impl<'m> Completer<'m> {
         self.memory.request(local_rank, request)
     }
 
-    /// A transfer has completed a request of this rank.
-    pub(crate) fn touch(&mut self, local_rank: LocalRank) {
-        self.touched.add(local_rank);
-    }
-
     /// Completes the receive of a message that came in its descriptor, whose words these are.
     #[inline]
-    pub(crate) fn complete_inline(&mut self, to: RankRequest, send: MessageWords<'_>) -> Result<(), Corrupt> {
+    pub(crate) fn complete_inline(&mut self, to: RankRequest, send: SendWords<'_>) -> Result<(), Corrupt> {
         if self.pacing.holds_completions() {
             let kind = self.slot(to)?.write_inline(send);
             return self.publish(to, SlotState::Done, kind);
@@ -145,7 +141,7 @@ impl<'m> Completer<'m> {
 
     #[cold]
     fn hold_back(&mut self, to: RankRequest, state: SlotState, kind: DeliveryKind) -> Result<(), Corrupt> {
-        let note = [to.0.0 as u64 | (to.1.0 as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
+        let note = [to.0.0 as u64 | (to.1.0 as u64) << 32, state as u64, kind.0, 0, 0, 0, 0, 0];
         if !self.memory.header().slice.held.push_within(self.memory, &note, ENTRIES)? {
             // Nothing to note it in: resuming a slice early is better than never.
             return self.publish_now(to, state, kind);
@@ -166,7 +162,7 @@ impl<'m> Completer<'m> {
                 _ => SlotState::Done,
             };
             let to = (LocalRank(words[0] as u32), RequestId((words[0] >> 32) as u32));
-            self.publish_now(to, state, DeliveryKind::from_word(words[2]))?;
+            self.publish_now(to, state, DeliveryKind(words[2] & !(u32::MAX as u64)))?;
             queue::give_back(self.memory, entry)?;
             published += 1;
         }

@@ -6,7 +6,7 @@
 //! transfer is on the active list from its match until the DH finds it finished and reaps it.
 
 use crate::matching::Message;
-use crate::memory::descriptor::{MessageWords, ReceiveDescriptor};
+use crate::memory::descriptor::{ReceiveDescriptor, SendWords};
 use crate::memory::linked::{LinkWord, List, NONE};
 use crate::memory::request::{Delivery, SlotState};
 use crate::memory::sync::Ordering;
@@ -35,7 +35,7 @@ impl<'m> DmaHelper<'m> {
 
     /// True when a message that needs a transfer can have one.
     #[inline]
-    pub(crate) fn has_room_for(&mut self, send: MessageWords<'_>) -> Result<bool, Corrupt> {
+    pub(crate) fn has_room_for(&mut self, send: SendWords<'_>) -> Result<bool, Corrupt> {
         if !send.is_in_memory() {
             return Ok(true);
         }

@@ -78,12 +78,12 @@ impl<'m> StrobeReceiver<'m> {
             Microphase::PointToPoint => self.dma.run(&mut self.completer),
             Microphase::BarrierAndBroadcast => {
                 self.at_once.release(&mut self.completer)?;
-                let mut helper = CollectiveHelper::new(&mut self.completer);
+                let mut helper = CollectiveHelper { completer: &mut self.completer };
                 self.arrivals.iter().try_for_each(|&instance| helper.run(instance))
             }
             Microphase::Reduce => {
                 self.at_once.reduce(&mut self.completer)?;
-                let mut helper = CollectiveHelper::new(&mut self.completer);
+                let mut helper = CollectiveHelper { completer: &mut self.completer };
                 self.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))
             }
         }

@@ -11,7 +11,7 @@
 //! beats is eligible at the second of them, as if the NIC had never rested.
 
 use crate::memory::status::Activity;
-use crate::memory::unexpected::Usage;
+use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
@@ -77,14 +77,6 @@ impl StrobeSender {
         !slice.held.is_empty() || slice.transfers.get() != 0 || BufferSender::has_work(memory)
     }
 
-    /// After a fixed slice: rests if it left nothing to do. Not while EMDS records, which is to see every
-    /// slice, and not with several nodes, whose Strobe Sender keeps the beat for all.
-    fn rest_if_idle(memory: &NicMemory) {
-        if memory.emds_local().is_empty() && memory.node().1 <= 1 && !Self::has_work(memory) {
-            memory.header().slice.next_ns.set(0);
-        }
-    }
-
     /// Runs one slice. The caller holds the run token; `now_ns` reads its monotonic clock, and is called only
     /// with fixed slices or while EMDS records.
     #[inline]
@@ -105,15 +97,17 @@ impl StrobeSender {
                 previous + passed
             }
         };
-        let emds = memory.emds_local();
+        let (emds, has_others) = (memory.emds_local(), memory.node().1 > 1);
         // With several nodes, a node's slices are the global ones, and what is recorded is those.
-        let slice = if emds.is_empty() || memory.node().1 > 1 {
+        let slice = if emds.is_empty() || has_others {
             Self::run_microphases(memory, |_| ())?
         } else {
             Self::run_recorded(memory, SliceIndex(index), &now_ns)?
         };
-        if !pacing.starts_on_work() {
-            Self::rest_if_idle(memory);
+        // A fixed slice that left nothing to do lets the NIC rest. Not while EMDS records, which is to see
+        // every slice, and not with several nodes, whose Strobe Sender keeps the beat for all.
+        if !pacing.starts_on_work() && emds.is_empty() && !has_others && !Self::has_work(memory) {
+            header.slice.next_ns.set(0);
         }
         if pacing.runs_idle_slices() || slice.counts != SliceCounts::default() {
             memory.control().slice.set(index);
@@ -182,15 +176,19 @@ impl StrobeSender {
 /// received.
 pub(crate) fn counted(memory: &NicMemory, counts: &SliceCounts, record: LocalRecord) -> LocalRecord {
     let ranks = memory.local_ranks().filter_map(|rank| memory.rank(rank).ok());
-    let kept = Usage::of_all(memory);
+    let (mut messages, mut bytes) = (0u64, 0u64);
+    for pool in memory.local_ranks().filter_map(|rank| UnexpectedPool::of(memory, rank).ok()) {
+        messages = messages.wrapping_add(pool.usage().messages);
+        bytes = bytes.wrapping_add(pool.usage().bytes);
+    }
     LocalRecord {
         np2pdem: counts.descriptors,
         np2pmsm: counts.matched,
         ncolldem: counts.collective_descriptors,
         ncollmsm: counts.collectives,
         bpts: ranks.filter(|rank| rank.status.activity() != Activity::Computing).count() as u64,
-        umts: kept.messages,
-        ubts: kept.bytes,
+        umts: messages,
+        ubts: bytes,
         ..record
     }
 }

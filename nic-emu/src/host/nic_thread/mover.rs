@@ -11,7 +11,6 @@ use crate::memory::status::Activity;
 use crate::memory::transfer::MOVING;
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::dma_helper::{self, DmaHelper};
-use std::cell::Cell;
 use std::time::Duration;
 
 /// Bytes moved from outside in one piece.
@@ -48,9 +47,9 @@ impl<'a> Mover<'a> {
         let processor = self.shared.processor();
         let mut moved = 0;
         let mut active = Vec::new();
-        let (shared, wait) = (self.shared, Cell::new(self.token_held));
-        let pause = || give_way(shared, &wait);
-        let listed = processor.with_token(pause, |memory| list_active(memory, &mut active));
+        let (shared, mut wait) = (self.shared, self.token_held);
+        let mut pause = || give_way(shared, &mut wait);
+        let listed = processor.with_token(&mut pause, |memory| list_active(memory, &mut active));
         if let Some(listed) = listed {
             listed?;
         }
@@ -80,7 +79,7 @@ impl<'a> Mover<'a> {
                     }
                     Ok(Step::Granted) => {
                         match processor
-                            .with_token(pause, |memory| DmaHelper::new(memory).grant_more(transfer))
+                            .with_token(&mut pause, |memory| DmaHelper::new(memory).grant_more(transfer))
                         {
                             Some(granted) => granted?,
                             None => break,
@@ -109,13 +108,11 @@ impl<'a> Mover<'a> {
 }
 
 /// Lets somebody else have the processor who has the run token. False when the job is over.
-fn give_way(shared: &Shared, wait: &Cell<Duration>) -> bool {
-    let mut next = wait.get();
-    match backoff::next(&mut next) {
+fn give_way(shared: &Shared, wait: &mut Duration) -> bool {
+    match backoff::next(wait) {
         Duration::ZERO => std::thread::yield_now(),
         held => std::thread::sleep(held),
     }
-    wait.set(next);
     !shared.is_over()
 }
 

@@ -4,7 +4,7 @@
 //! [`LATE_NS`], with fixed ones it lasts to the next slice. At the receiver's limit a message stays with its
 //! sender, until there is room or a receive.
 
-use super::{Env, Incoming, Late, PointToPointEngine, status_of};
+use super::{Env, Incoming, Late, PointToPointEngine};
 use crate::global::error::GlobalError;
 use crate::matching::queued_message;
 use crate::memory::descriptor::{self, Payload, SendDescriptor};
@@ -33,7 +33,7 @@ impl PointToPointEngine {
         if !is_elsewhere || send.synchronous || send.bytes > BUFFERED_BYTES as u64 {
             return Ok(());
         }
-        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(receiver)?).list();
+        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(receiver)?).list;
         let Some(entry) = waiting.last_entry() else { return Ok(()) };
         self.last_transfer += 1;
         let number = self.last_transfer;
@@ -71,7 +71,7 @@ impl PointToPointEngine {
     fn pull(&mut self, env: &Env<'_, '_>, late: &Late) -> Result<bool, GlobalError> {
         let cell = env.memory.entry(late.entry)?;
         let words = cell.read();
-        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(late.receiver)?).list();
+        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(late.receiver)?).list;
         if descriptor::number_of(&words) != late.number || !waiting.holds(env.memory, late.entry)? {
             return Ok(true);
         }
@@ -96,7 +96,7 @@ impl PointToPointEngine {
         let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
         let Some((block, entry)) = transfer.pooled else { return Ok(()) };
         if transfer.to.1 != RequestId::NONE {
-            env.completer.complete(transfer.to, status_of(&transfer.message), &Delivery::InPool(block))?;
+            env.completer.complete(transfer.to, transfer.message.send.status(), &Delivery::InPool(block))?;
         } else {
             // One that a local slice has matched has left its entry: its receive comes with the pair.
             let matches = &env.memory.header().remote.matches;

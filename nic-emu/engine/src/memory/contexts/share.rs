@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_job_on_one_node_gives_all_numbers_once() {
-        let memory = NicMemory::create_private(Layout::new(1, 1, [0; 2]).unwrap(), 0, 1).unwrap();
+        let memory = NicMemory::of_ranks(1);
         let taken: Vec<Context> =
             [Reach::Here, Reach::Nodes].into_iter().filter_map(|reach| take(&memory, reach)).collect();
         assert_eq!(taken, [16, 18].map(Context));

@@ -206,7 +206,6 @@ impl EdgeAllocator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Layout;
     use proptest::prelude::*;
 
     const SENDER: LocalRank = LocalRank(0);
@@ -220,7 +219,7 @@ mod tests {
             steps in proptest::collection::vec(any::<bool>(), 0..200),
             first in any::<u32>(),
         ) {
-            let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+            let memory = NicMemory::of_ranks(2);
             let mut reader = EdgeReader::open(&memory, RECEIVER, 5, SENDER).unwrap();
             let mut writer = EdgeWriter::new(RECEIVER, 5);
             // As after so many messages.
@@ -260,7 +259,7 @@ mod tests {
 
     #[test]
     fn an_edge_is_opened_empty_and_numbers_are_given_out_once() {
-        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let memory = NicMemory::of_ranks(2);
         let mut edges = EdgeAllocator::default();
         let edge = edges.take().unwrap();
         let reader = EdgeReader::open(&memory, RECEIVER, edge, SENDER).unwrap();

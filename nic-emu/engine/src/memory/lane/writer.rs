@@ -190,16 +190,11 @@ impl LaneWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Layout;
     use crate::memory::contexts::Context;
     use crate::memory::lane::{LaneReader, Portion};
     use proptest::prelude::*;
 
     const OWN: LocalRank = LocalRank(0);
-
-    fn memory() -> NicMemory {
-        NicMemory::create_private(Layout::new(4, 4, [0; 2]).unwrap(), 0, 1).unwrap()
-    }
 
     const SAME: Shape = Shape { members: 4, ..Shape::SAME };
 
@@ -210,7 +205,7 @@ mod tests {
             chunks in proptest::collection::vec((0usize..=LANE_CHUNK_BYTES - 64, any::<bool>()), 1..80),
             steps in proptest::collection::vec(0usize..4, 0..400),
         ) {
-            let memory = memory();
+            let memory = NicMemory::of_ranks(4);
             let key = |number: usize| LaneKey(Context(7), u32::MAX, number as u32);
             // A chunk's bytes, or in those of which each has a portion a third of them.
             let share = |number: usize| {
@@ -264,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_lent_is_held_until_it_was_taken_back_which_tells_who_was_refused() {
-        let memory = memory();
+        let memory = NicMemory::of_ranks(4);
         let mut writer = LaneWriter::default();
         let mut readers = [LaneReader::default(); 2];
         let shape = Shape { by: By::Attach, each: true, members: 130 };
@@ -295,7 +290,7 @@ mod tests {
 
     #[test]
     fn chunks_that_are_read_late_keep_their_slots_and_bytes_and_no_others() {
-        let memory = memory();
+        let memory = NicMemory::of_ranks(4);
         let mut writer = LaneWriter::default();
         let give = |writer: &mut LaneWriter, number, bytes| {
             let room = writer.room(&memory, OWN, SAME, bytes, true).unwrap()?;

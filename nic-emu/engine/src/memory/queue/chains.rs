@@ -13,7 +13,7 @@
 //! receive looks in the chain of its class. So both cost the same, however many wait. Processor only.
 
 use super::match_queues::{CHAIN_BITS, Chains};
-use crate::memory::descriptor::{ANY_TAG, EnvelopeWords};
+use crate::memory::descriptor::{ANY_TAG, Envelope};
 use crate::memory::linked::{LinkWord, List};
 use crate::memory::ring::Cell;
 use crate::memory::{CommRank, Corrupt, ENTRIES, NicMemory};
@@ -23,9 +23,9 @@ const ANY_TAG_CLASS: usize = 2;
 
 /// The class of a receive.
 #[inline]
-pub(super) fn class_of(receive: EnvelopeWords) -> usize {
-    let any_source = receive.source() == CommRank::ANY_SOURCE;
-    let any_tag = receive.tag() == ANY_TAG;
+pub(super) fn class_of(receive: Envelope) -> usize {
+    let any_source = receive.source == CommRank::ANY_SOURCE;
+    let any_tag = receive.tag == ANY_TAG;
     any_source as usize * ANY_SOURCE_CLASS + any_tag as usize * ANY_TAG_CLASS
 }
 
@@ -36,16 +36,15 @@ impl Chains {
         &'m self,
         memory: &'m NicMemory,
         class: usize,
-        envelope: EnvelopeWords,
+        Envelope { context, mut source, mut tag }: Envelope,
     ) -> List<'m, impl Fn(u32) -> Result<LinkWord<'m>, Corrupt>> {
-        let (mut source, mut tag) = (envelope.source(), envelope.tag());
         if class & ANY_SOURCE_CLASS != 0 {
             source = CommRank::ANY_SOURCE;
         }
         if class & ANY_TAG_CLASS != 0 {
             tag = ANY_TAG;
         }
-        let (tag, context) = (tag as u32, envelope.context().0);
+        let (tag, context) = (tag as u32, context.0);
         let words = [(source.0, tag), (context, context)];
         let [envelope, context] = words.map(|(low, high)| u64::from(low) | u64::from(high) << 32);
         let mixed = (envelope ^ context.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -60,12 +59,12 @@ impl Chains {
         &'m self,
         memory: &'m NicMemory,
         class: usize,
-        envelope: EnvelopeWords,
-        mut takes: impl FnMut(EnvelopeWords) -> bool,
+        envelope: Envelope,
+        mut takes: impl FnMut(Envelope) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         self.chain(memory, class, envelope).find(|entry| {
             let cell = memory.entry(entry)?;
-            Ok(takes(EnvelopeWords::of_cell(cell)).then_some((entry, cell)))
+            Ok(takes(Envelope::of_cell(cell)).then_some((entry, cell)))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What the processor does with a queue: a doubly linked list of entries.
 
 use super::match_queues::Queue;
-use crate::memory::descriptor::EnvelopeWords;
+use crate::memory::descriptor::Envelope;
 use crate::memory::linked::{LinkWord, List, NONE, Walk};
 use crate::memory::ring::{CELL_WORDS, Cell};
 use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory};
@@ -68,7 +68,7 @@ impl Queue {
         &self,
         memory: &'m NicMemory,
         most: u32,
-        mut predicate: impl FnMut(EnvelopeWords) -> bool,
+        mut predicate: impl FnMut(Envelope) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         let mut at = self.ends().next();
         for _ in 0..most {
@@ -76,7 +76,7 @@ impl Queue {
                 break;
             }
             let cell = memory.entry(at - 1)?;
-            if predicate(EnvelopeWords::of_cell(cell)) {
+            if predicate(Envelope::of_cell(cell)) {
                 return Ok(Some((at - 1, cell)));
             }
             at = cell.word(LINKS) as u32;

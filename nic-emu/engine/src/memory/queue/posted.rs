@@ -2,7 +2,7 @@
 
 use super::match_queues::RECEIVE_WORDS;
 use super::searched::Searched;
-use crate::memory::descriptor::{EnvelopeWords, KIND, ReceiveWords};
+use crate::memory::descriptor::{Envelope, KIND, ReceiveWords};
 use crate::memory::ring::{CELL_WORDS, Words};
 use crate::memory::{Corrupt, ENTRIES, NicMemory, RankBlock, RequestId, Word64};
 
@@ -56,7 +56,7 @@ impl<'m> PostedReceives<'m> {
     /// True when there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        !self.has_oldest() && self.others.is_empty()
+        !self.has_oldest() && self.others.list.is_empty()
     }
 
     /// Appends a receive. False when the pool is full.
@@ -78,10 +78,10 @@ impl<'m> PostedReceives<'m> {
     #[inline]
     pub fn find_receive(
         &self,
-        message: EnvelopeWords,
-        mut takes: impl FnMut(EnvelopeWords) -> bool,
+        message: Envelope,
+        mut takes: impl FnMut(Envelope) -> bool,
     ) -> Result<Option<(PostedAt, [u64; CELL_WORDS])>, Corrupt> {
-        if self.has_oldest() && takes(EnvelopeWords::read(|word| self.oldest[word].get())) {
+        if self.has_oldest() && takes(Envelope::read(|word| self.oldest[word].get())) {
             return Ok(Some((PostedAt::Oldest, self.oldest_words())));
         }
         let found = self.others.find(message, takes, |cell| cell.word(SERIAL))?;
@@ -94,7 +94,7 @@ impl<'m> PostedReceives<'m> {
         if self.has_oldest() && is_it(&self.oldest_words()) {
             return Ok(Some(PostedAt::Oldest));
         }
-        Ok(self.others.find_words(is_it)?.map(|(entry, _)| PostedAt::Entry(entry)))
+        Ok(self.others.list.find(self.others.memory, is_it)?.map(|(entry, _)| PostedAt::Entry(entry)))
     }
 
     /// Takes a receive out.

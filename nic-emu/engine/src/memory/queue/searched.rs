@@ -2,7 +2,7 @@
 
 use super::chains::class_of;
 use super::match_queues::{CLASSES, Chains, Queue};
-use crate::memory::descriptor::{self, EnvelopeWords};
+use crate::memory::descriptor::{self, Envelope};
 use crate::memory::ring::{CELL_WORDS, Cell};
 use crate::memory::{Context, Corrupt, MESSAGE_ENTRIES, NicMemory, RankBlock, Word};
 
@@ -20,24 +20,13 @@ const COUNT_BITS: u32 = 28;
 #[derive(Clone, Copy)]
 pub struct Searched<'m, const RECEIVES: bool> {
     pub(super) memory: &'m NicMemory,
-    pub(super) list: &'m Queue,
+    /// The entries in the order of arrival: to look at, and not to change.
+    pub list: &'m Queue,
     pub(super) search: &'m Word,
     pub(super) chains: &'m Chains,
 }
 
 impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
-    /// The entries in the order of arrival: to look at, and not to change.
-    #[inline]
-    pub fn list(&self) -> &'m Queue {
-        self.list
-    }
-
-    /// True when there are no entries.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// Entries in it.
     #[inline]
     pub fn count(&self) -> u32 {
@@ -58,9 +47,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         }
         self.search.add(1);
         match self.list.last_entry() {
-            Some(entry) if self.classes() != 0 => {
-                self.chain(entry, EnvelopeWords::read(|word| words[word]))?
-            }
+            Some(entry) if self.classes() != 0 => self.chain(entry, Envelope::read(|word| words[word]))?,
             _ => {}
         }
         Ok(true)
@@ -83,8 +70,8 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
     #[inline]
     pub(super) fn find(
         &self,
-        envelope: EnvelopeWords,
-        mut takes: impl FnMut(EnvelopeWords) -> bool,
+        envelope: Envelope,
+        mut takes: impl FnMut(Envelope) -> bool,
         order: impl Fn(&Cell) -> u64,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         let found = self.list.find_envelope(self.memory, FEW, &mut takes)?;
@@ -108,14 +95,6 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         Ok(oldest)
     }
 
-    /// The oldest entry whose words satisfy the predicate, with its words: looks at one after the other.
-    pub fn find_words(
-        &self,
-        predicate: impl FnMut(&[u64; CELL_WORDS]) -> bool,
-    ) -> Result<Option<(u32, [u64; CELL_WORDS])>, Corrupt> {
-        self.list.find(self.memory, predicate)
-    }
-
     /// Puts all entries into the chains of these classes, as far as they have none.
     fn begin_chains(&self, classes: u32) -> Result<(), Corrupt> {
         let lacking = classes & !self.classes();
@@ -124,7 +103,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         }
         self.search.set(self.search.get() | lacking << COUNT_BITS);
         self.list.for_each(self.memory, |entry, cell| {
-            let envelope = EnvelopeWords::of_cell(cell);
+            let envelope = Envelope::of_cell(cell);
             self.for_chains(lacking, envelope, |class| {
                 self.chains.chain(self.memory, class, envelope).append(entry)
             })
@@ -136,7 +115,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
     fn for_chains(
         &self,
         classes: u32,
-        envelope: EnvelopeWords,
+        envelope: Envelope,
         with: impl FnMut(usize) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
         let belongs =
@@ -146,7 +125,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
 
     /// Puts an entry into all chains that it belongs in.
     #[cold]
-    fn chain(&self, entry: u32, envelope: EnvelopeWords) -> Result<(), Corrupt> {
+    fn chain(&self, entry: u32, envelope: Envelope) -> Result<(), Corrupt> {
         self.for_chains(self.classes(), envelope, |class| {
             self.chains.chain(self.memory, class, envelope).append(entry)
         })
@@ -156,7 +135,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
     #[cold]
     fn unchain(&self, entry: u32) -> Result<(), Corrupt> {
         let cell = self.memory.entry(entry)?;
-        let envelope = EnvelopeWords::of_cell(cell);
+        let envelope = Envelope::of_cell(cell);
         self.for_chains(self.classes(), envelope, |class| {
             self.chains.chain(self.memory, class, envelope).remove(entry)
         })
@@ -185,8 +164,8 @@ impl<'m> UnexpectedMessages<'m> {
     #[inline]
     pub fn find_message(
         &self,
-        receive: EnvelopeWords,
-        takes: impl FnMut(EnvelopeWords) -> bool,
+        receive: Envelope,
+        takes: impl FnMut(Envelope) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
         self.find(receive, takes, |_| 0)
     }
@@ -196,6 +175,6 @@ impl<'m> UnexpectedMessages<'m> {
         let cell = self.memory.entry(entry)?;
         self.unchain(entry)?;
         descriptor::set_context(cell, context);
-        self.chain(entry, EnvelopeWords::of_cell(cell))
+        self.chain(entry, Envelope::of_cell(cell))
     }
 }

@@ -4,30 +4,22 @@ use super::{PostedReceives, UnexpectedMessages};
 use crate::matching::Envelope;
 use crate::memory::descriptor::{ANY_TAG, Check, ReceiveDescriptor, ReceiveWords};
 use crate::memory::ring::Words;
-use crate::memory::{CommRank, Context, Layout, LocalRank, NicMemory, RequestId};
+use crate::memory::{CommRank, Context, LocalRank, NicMemory, RequestId};
 use proptest::prelude::*;
 
-fn memory() -> NicMemory {
-    NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap()
+fn envelope((context, source, tag): (u32, u32, i32)) -> Envelope {
+    Envelope { context: Context(context), source: CommRank(source), tag }
 }
 
 /// Few contexts, sources and tags, so that many entries have the same.
 fn message() -> impl Strategy<Value = Envelope> {
-    (0u32..2, 0u32..3, 0i32..4).prop_map(|(context, source, tag)| Envelope {
-        context: Context(context),
-        source: CommRank(source),
-        tag,
-    })
+    (0u32..2, 0u32..3, 0i32..4).prop_map(envelope)
 }
 
 fn receive() -> impl Strategy<Value = Envelope> {
     let source = prop_oneof![3 => 0u32..3, 1 => Just(CommRank::ANY_SOURCE.0)];
     let tag = prop_oneof![3 => 0i32..4, 1 => Just(ANY_TAG)];
-    (0u32..2, source, tag).prop_map(|(context, source, tag)| Envelope {
-        context: Context(context),
-        source: CommRank(source),
-        tag,
-    })
+    (0u32..2, source, tag).prop_map(envelope)
 }
 
 #[derive(Clone, Debug)]
@@ -67,15 +59,14 @@ fn number_of(words: &Words) -> u32 {
 proptest! {
     #[test]
     fn a_receive_takes_the_oldest_message_that_it_may(steps in steps(message(), receive().boxed())) {
-        let memory = memory();
+        let memory = NicMemory::of_ranks(2);
         let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
         let other = UnexpectedMessages::of(&memory, memory.rank(LocalRank(1)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
         let mut renamed = 100;
         for (number, step) in (0u32..).zip(steps) {
             let sought = |receive: Envelope| {
-                let takes = |message| receive.takes(&Envelope::of(message));
-                unexpected.find_message(receive.words(), takes).unwrap()
+                unexpected.find_message(receive, |message| receive.takes(&message)).unwrap()
             };
             match step {
                 Step::Push(envelope) => {
@@ -104,18 +95,18 @@ proptest! {
                 Step::Remove(at) if !model.is_empty() => {
                     let (_, number) = model.remove(at % model.len());
                     let is_it = |words: &Words| number_of(words) == number;
-                    let (entry, _) = unexpected.find_words(is_it).unwrap().unwrap();
+                    let (entry, _) = unexpected.list.find(&memory, is_it).unwrap().unwrap();
                     unexpected.remove(entry).unwrap();
                 }
                 Step::Remove(_) => {}
             }
             prop_assert_eq!(unexpected.count() as usize, model.len());
-            prop_assert_eq!(unexpected.is_empty(), model.is_empty());
+            prop_assert_eq!(unexpected.list.is_empty(), model.is_empty());
         }
         // Those in contexts of their own are found there.
         while let Some((envelope, number)) = model.pop() {
-            let takes = |message| envelope.takes(&Envelope::of(message));
-            let (entry, cell) = unexpected.find_message(envelope.words(), takes).unwrap().unwrap();
+            let takes = |message| envelope.takes(&message);
+            let (entry, cell) = unexpected.find_message(envelope, takes).unwrap().unwrap();
             if envelope.context > Context(100) {
                 prop_assert_eq!(number_of(&cell.read()), number);
                 unexpected.remove(entry).unwrap();
@@ -125,7 +116,7 @@ proptest! {
 
     #[test]
     fn a_message_meets_the_oldest_receive_that_takes_it(steps in steps(receive(), message().boxed())) {
-        let memory = memory();
+        let memory = NicMemory::of_ranks(2);
         let posted = PostedReceives::of(&memory, memory.rank(LocalRank(0)).unwrap());
         let mut model: Vec<(Envelope, u32)> = Vec::new();
         for (number, step) in (0u32..).zip(steps) {
@@ -136,8 +127,8 @@ proptest! {
                 }
                 Step::Take(message) | Step::Rename(message) => {
                     let expected = model.iter().position(|(receive, _)| receive.takes(&message));
-                    let takes = |receive| Envelope::of(receive).takes(&message);
-                    let found = posted.find_receive(message.words(), takes).unwrap();
+                    let takes = |receive: Envelope| receive.takes(&message);
+                    let found = posted.find_receive(message, takes).unwrap();
                     prop_assert_eq!(
                         found.map(|(_, words)| number_of(&words)),
                         expected.map(|at| model[at].1)
@@ -162,12 +153,12 @@ proptest! {
 /// A hundred thousand messages taken from the last to the first look at a few entries each.
 #[test]
 fn the_search_of_a_long_queue_does_not_grow_with_it() {
-    let memory = memory();
+    let memory = NicMemory::of_ranks(2);
     let unexpected = UnexpectedMessages::of(&memory, memory.rank(LocalRank(0)).unwrap());
     const MESSAGES: i32 = 100_000;
     for tag in 0..MESSAGES {
-        let envelope = Envelope { context: Context(1), source: CommRank(tag as u32 % 7), tag };
-        assert!(unexpected.push_message(&words(&envelope, tag as u32)).unwrap());
+        let message = envelope((1, tag as u32 % 7, tag));
+        assert!(unexpected.push_message(&words(&message, tag as u32)).unwrap());
     }
     let mut looks = 0u64;
     for tag in (0..MESSAGES).rev() {
@@ -175,11 +166,11 @@ fn the_search_of_a_long_queue_does_not_grow_with_it() {
         let receive = Envelope { context: Context(1), source, tag };
         let takes = |message| {
             looks += 1;
-            receive.takes(&Envelope::of(message))
+            receive.takes(&message)
         };
-        let (entry, _) = unexpected.find_message(receive.words(), takes).unwrap().unwrap();
+        let (entry, _) = unexpected.find_message(receive, takes).unwrap().unwrap();
         unexpected.remove(entry).unwrap();
     }
-    assert!(unexpected.is_empty());
+    assert!(unexpected.list.is_empty());
     assert!(looks < 30 * MESSAGES as u64, "{looks} looks for {MESSAGES} messages");
 }

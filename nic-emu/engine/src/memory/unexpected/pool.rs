@@ -21,24 +21,13 @@ use crate::memory::sync::{AtomicU64, Ordering, fence};
 use crate::memory::{Corrupt, LocalRank, NicMemory, checked};
 use std::ptr::NonNull;
 
-/// What is in a pool, or in those of several ranks.
+/// What is in a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Messages.
     pub messages: u64,
     /// Bytes that they take up.
     pub bytes: u64,
-}
-
-impl Usage {
-    /// Of the pools of all ranks of this node.
-    pub fn of_all(memory: &NicMemory) -> Self {
-        let pools = memory.local_ranks().filter_map(|rank| UnexpectedPool::of(memory, rank).ok());
-        pools.map(|pool| pool.usage()).fold(Self::default(), |sum, pool| Self {
-            messages: sum.messages.wrapping_add(pool.messages),
-            bytes: sum.bytes.wrapping_add(pool.bytes),
-        })
-    }
 }
 
 /// For whom a pool has no room.
@@ -86,7 +75,7 @@ pub fn trim<Held>(memory: &NicMemory, try_hold: impl Fn() -> Option<Held>) -> Re
         pool.state.messages_seen.set(messages);
         if is_still
             && pool.state.touched.get() > KEPT_CHUNKS
-            && UnexpectedMessages::of(memory, memory.rank(rank)?).is_empty()
+            && UnexpectedMessages::of(memory, memory.rank(rank)?).list.is_empty()
             && let Some(_held) = try_hold()
         {
             bytes += pool.forget()?;
@@ -183,7 +172,7 @@ impl<'m> UnexpectedPool<'m> {
     /// `from` must be readable for `bytes` bytes.
     pub unsafe fn put(&self, from: *const u8, bytes: u64, whose: ForWhom) -> Result<Option<u64>, Corrupt> {
         let Some(word) = self.take(bytes, whose)? else { return Ok(None) };
-        let to = self.memory.unexpected_bytes(self.owner, self.offset(word, bytes)?, bytes)?;
+        let to = self.bytes(word, bytes)?;
         // SAFETY: the caller's promise; the block has room for the message, checked, and nobody else uses it
         // before it is named to somebody.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_ptr(), bytes as usize) };
@@ -266,7 +255,10 @@ impl<'m> UnexpectedPool<'m> {
 
     /// The first byte of a message of so many bytes in its block.
     pub fn bytes(&self, word: u64, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
-        self.memory.unexpected_bytes(self.owner, self.offset(word, bytes)?, bytes)
+        let block = self.block(word)?;
+        checked("bytes of a message in its block", bytes, block.bytes() as usize + 1)?;
+        let at = block.chunk as u64 * CHUNK_BYTES as u64 + block.unit as u64 * UNIT_BYTES as u64;
+        self.memory.unexpected_bytes(self.owner, at, bytes)
     }
 
     /// Gives back a block whose message was copied out: for the rank whose pool it is, which wakes those for
@@ -378,19 +370,11 @@ impl<'m> UnexpectedPool<'m> {
         Ok(block)
     }
 
-    /// Where a message of so many bytes lies in its block, in the rank's pool.
-    fn offset(&self, word: u64, bytes: u64) -> Result<u64, Corrupt> {
-        let block = self.block(word)?;
-        checked("bytes of a message in its block", bytes, block.bytes() as usize + 1)?;
-        Ok(block.chunk as u64 * CHUNK_BYTES as u64 + block.unit as u64 * UNIT_BYTES as u64)
-    }
-
     /// The word of a block that was given back that leads to the next one.
     fn link(&self, word: u64) -> Result<&'m AtomicU64, Corrupt> {
-        let at = self.memory.unexpected_bytes(self.owner, self.offset(word, 8)?, 8)?;
         // SAFETY: eight bytes in the mapping, at a multiple of 64, and atomics are valid for every bit
         // pattern.
-        Ok(unsafe { at.cast().as_ref() })
+        Ok(unsafe { self.bytes(word, 8)?.cast().as_ref() })
     }
 }
 
@@ -471,9 +455,6 @@ mod tests {
         let memory = memory();
         let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
         let word = pool.take(100, RANK).unwrap().unwrap();
-        pool.free(word).unwrap();
-        assert!(pool.free(word).is_err());
-        let word = pool.take(100, RANK).unwrap().unwrap();
         pool.give_back(word).unwrap();
         pool.give_back(word).unwrap();
         assert!(pool.take(100, RANK).is_err(), "a list in a circle ends");
@@ -513,6 +494,7 @@ mod tests {
         let processor = Processor::new(&memory, Holder::NIC_THREAD);
         let pool = UnexpectedPool::of(&memory, LocalRank(0)).unwrap();
         let data = message(CHUNK_BYTES as u64, 1);
+        let trimmed = || trim(&memory, || processor.try_hold()).unwrap();
         for _ in 0..2 {
             // SAFETY: a vector of that length.
             let put = || unsafe { pool.put(data.as_ptr(), data.len() as u64, RANK) };
@@ -520,21 +502,17 @@ mod tests {
             pool.count_message();
             let last = words.pop().unwrap();
             words.into_iter().for_each(|word| _ = pool.give_back(word).unwrap());
-            assert_eq!(
-                trim(&memory, || processor.try_hold()).unwrap(),
-                0,
-                "something has waited since the last look"
-            );
-            assert_eq!(trim(&memory, || processor.try_hold()).unwrap(), 0, "something is in it");
+            assert_eq!(trimmed(), 0, "something has waited since the last look");
+            assert_eq!(trimmed(), 0, "something is in it");
             let at = pool.bytes(last, CHUNK_BYTES as u64).unwrap();
             pool.give_back(last).unwrap();
             let expected = 3 * KEPT_CHUNKS as u64 * CHUNK_BYTES as u64;
-            assert_eq!(trim(&memory, || processor.try_hold()).unwrap(), expected);
+            assert_eq!(trimmed(), expected);
             assert_eq!((pool.touched_bytes(), pool.usage()), (0, Usage::default()));
             // SAFETY: in the mapping; nobody writes.
             let first = unsafe { at.cast::<u64>().as_ptr().add(100).read_volatile() };
             assert_eq!(first, 0, "its page is a new one");
-            assert_eq!(trim(&memory, || processor.try_hold()).unwrap(), 0, "once");
+            assert_eq!(trimmed(), 0, "once");
         }
     }
 
