@@ -87,6 +87,15 @@ fn vectors_of_256_mb_go_between_four_hosts() {
 }
 
 #[test]
+fn launchers_alone_drive_the_network_where_the_user_wants_that() {
+    let cluster = Cluster::take();
+    let compiled = Compiled::checking("drift");
+    let words =
+        ["-n", "4", "--ppn", "1", compiled.program().to_str().expect("a path of letters"), "50", "bcast"];
+    run(cluster.storm_run(&words).env("BCS_RANKS_DRIVE", "0")).succeeds();
+}
+
+#[test]
 fn random_programs_of_collectives_get_what_the_standard_says_between_four_hosts() {
     holds("random_collectives", "-n 4 --ppn 1", &["50001", "20"]);
     holds("random_collectives", "-n 8 --ppn 2", &["50101", "20"]);

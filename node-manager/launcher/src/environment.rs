@@ -33,7 +33,7 @@ pub const WAKE_FD: &str = "BCS_WAKE_FD";
 /// The descriptors of the links to other nodes, where ranks can drive them
 /// (`nic_emu::host::shared_links::LinkPlaces`).
 pub const LINKS: &str = "BCS_LINKS";
-/// Whether the user wants ranks that wait to drive the links to other nodes: 1.
+/// Whether ranks that wait drive the links to other nodes: not if it is 0.
 pub const RANKS_DRIVE: &str = "BCS_RANKS_DRIVE";
 /// The process id of the program launcher. Where a parent closed the NIC's descriptor (Python's
 /// `subprocess` does), `/proc/LAUNCHER/fd/NIC_FD` is the same memory.
@@ -86,7 +86,7 @@ pub fn of_application(inherited: Variables, application: &Application) -> Variab
 
 /// Whether ranks that wait are to drive the links to other nodes.
 pub fn ranks_drive(variables: &Variables) -> bool {
-    get(variables, RANKS_DRIVE).is_some_and(|value| value == "1")
+    get(variables, RANKS_DRIVE).is_none_or(|value| value != "0")
 }
 
 /// The search path for programs in an environment.

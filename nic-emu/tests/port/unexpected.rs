@@ -1,8 +1,7 @@
 //! Messages that come before their receives: their sends are complete all the same, up to the limit of the
 //! rank that does not receive.
 
-mod ports;
-
+use crate::ports::{WAIT, envelope, message, ports, post, receive, send};
 use bcs_core::{LocalRank, Rank, SliceLength};
 use nic_emu::contexts::Context;
 use nic_emu::hang::{HangReport, JobState};
@@ -11,7 +10,6 @@ use nic_emu::memory::slab::{BUFFERED_BYTES, SLAB_BYTES};
 use nic_emu::memory::status::{Activity, Room, WaitingFor};
 use nic_emu::memory::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};
 use nic_emu::port::{Port, Posted};
-use ports::{WAIT, envelope, message, ports, post, receive, send};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a hang report says of the sender.

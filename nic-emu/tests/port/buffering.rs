@@ -1,14 +1,12 @@
 //! Buffered messages: a send of up to 64 KB is complete when it is posted, and its bytes arrive whole, also
 //! while they are still being filled in by another core.
 
-mod ports;
-
+use crate::ports::{envelope, message, ports, post, receive, send};
 use bcs_core::{LocalRank, SliceLength};
 use nic_emu::memory::numbers::{RequestId, SlabId};
 use nic_emu::memory::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
 use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::port::{Outcome, Port, PortError, Posted};
-use ports::{envelope, message, ports, post, receive, send};
 
 fn post_receive(port: &mut Port, buffer: &mut [u8]) -> RequestId {
     // SAFETY: the callers' buffers live until the request is complete.

@@ -1,8 +1,7 @@
 //! Claims: a rank takes a message out of its sender's ring itself, whatever slices run meanwhile, and MPI's
 //! order holds.
 
-mod ports;
-
+use crate::ports::{WAIT, envelope, message, ports, post, receive, send};
 use bcs_core::{Rank, SliceLength};
 use nic_emu::contexts::Context;
 use nic_emu::descriptor::Check;
@@ -16,7 +15,6 @@ use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::memory::{NicMemory, SEND_RING};
 use nic_emu::port::{Outcome, Port, Posted, Send, now_ns};
 use nic_emu::threads::processor::{Lent, Processor};
-use ports::{WAIT, envelope, message, ports, post, receive, send};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn claim(port: &mut Port, tag: i32, buffer: &mut [u8], may_poll: bool) -> Option<Outcome> {
