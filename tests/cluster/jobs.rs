@@ -90,8 +90,8 @@ fn vectors_of_256_mb_go_between_four_hosts() {
 fn launchers_alone_drive_the_network_where_the_user_wants_that() {
     let cluster = Cluster::take();
     let compiled = Compiled::checking("drift");
-    let words =
-        ["-n", "4", "--ppn", "1", compiled.program().to_str().expect("a path of letters"), "50", "bcast"];
+    let program = compiled.program();
+    let words = ["-n", "4", "--ppn", "1", program.to_str().expect("a path of letters"), "50", "bcast"];
     run(cluster.storm_run(&words).env("BCS_RANKS_DRIVE", "0")).succeeds();
 }
 

@@ -75,37 +75,89 @@ fn set(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
 mod tests {
     use super::*;
     use rustix::process::getpriority_process;
+    use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::thread;
+    use std::time::{Duration, Instant};
 
-    /// The policy of this thread, its real-time priority, and how nice it is.
-    fn own() -> (libc::c_int, libc::c_int, libc::c_int) {
-        // SAFETY: zeroes are a valid sched_param; the calls ask about this thread, and touch nothing else.
-        let (policy, parameters) = unsafe {
-            let mut parameters: libc::sched_param = std::mem::zeroed();
-            assert_eq!(libc::sched_getparam(0, &mut parameters), 0);
-            (libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK, parameters)
-        };
-        (policy, parameters.sched_priority, getpriority_process(None).unwrap())
+    /// Runs on one processor from now on, at this level. False where that is refused.
+    fn settle(level: Level) -> bool {
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
+        sched_setaffinity(None, &one).is_ok() && raise(level).is_ok()
     }
 
     #[test]
-    fn a_daemon_goes_before_nic_threads_and_what_either_starts_has_the_ordinary_priority() {
+    #[expect(clippy::disallowed_methods, reason = "the spinners end by the clock")]
+    fn daemon_runs_beside_processes_that_spin_at_the_priority_of_nic_threads() {
+        const SPINNERS: usize = 4;
+        // A thread of its own, on one processor: those that it starts stay on it.
+        let run = || {
+            if !settle(Level::Nic) {
+                return None;
+            }
+            lower();
+            let (over, spinning, raised) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU32::new(0));
+            let looks = [Level::Nic, Level::Daemon].map(|_| AtomicU32::new(0));
+            thread::scope(|scope| {
+                for (level, looks) in [Level::Nic, Level::Daemon].into_iter().zip(&looks) {
+                    let (over, spinning, raised) = (&over, &spinning, &raised);
+                    scope.spawn(move || {
+                        let _ = raise(level);
+                        raised.fetch_add(1, Ordering::Relaxed);
+                        while !over.load(Ordering::Relaxed) {
+                            thread::sleep(Duration::from_millis(1));
+                            if spinning.load(Ordering::Relaxed) > 0 && !over.load(Ordering::Relaxed) {
+                                looks.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    });
+                }
+                // Beside one that spins, who is not urgent yet would not get on.
+                while raised.load(Ordering::Relaxed) < 2 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                for _ in 0..SPINNERS {
+                    scope.spawn(|| {
+                        let _ = raise(Level::Nic);
+                        spinning.fetch_add(1, Ordering::Relaxed);
+                        let begun = Instant::now();
+                        while begun.elapsed() < Duration::from_millis(300) {
+                            std::hint::spin_loop();
+                        }
+                        over.store(true, Ordering::Relaxed);
+                    });
+                }
+            });
+            Some(looks.map(AtomicU32::into_inner))
+        };
+        let Some([nic, daemon]) = thread::spawn(run).join().unwrap() else {
+            bcs_harness::skip("real-time priorities are not allowed here");
+            return;
+        };
+        assert!(
+            daemon > 5 * nic.max(1),
+            "a daemon looked {daemon} times, who has their priority {nic} times"
+        );
+    }
+
+    /// The policy of this thread, and how nice it is.
+    fn own() -> (libc::c_int, libc::c_int) {
+        // SAFETY: asks about this thread, and touches no memory of ours.
+        let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+        (policy, getpriority_process(None).unwrap())
+    }
+
+    #[test]
+    fn what_a_daemon_starts_has_the_ordinary_priority() {
         // A thread of its own: the priority is its alone.
-        let ran = thread::spawn(|| {
-            [Level::Nic, Level::Daemon].map(|level| {
-                let is_raised = raise(level).is_ok();
-                (is_raised, own(), thread::spawn(own).join().unwrap(), take(level).is_ok())
-            })
+        let policies = thread::spawn(|| {
+            let is_raised = raise(Level::Daemon).is_ok();
+            (is_raised, own(), thread::spawn(own).join().unwrap())
         });
-        let [nic, daemon] = ran.join().unwrap();
-        for (is_raised, own, child, _) in [nic, daemon] {
-            assert_eq!(own.0, if is_raised { libc::SCHED_RR } else { libc::SCHED_OTHER });
-            assert_eq!(child.0, libc::SCHED_OTHER);
-        }
-        match daemon.3 {
-            true => assert!(daemon.1.1 > nic.1.1, "{daemon:?} {nic:?}"),
-            false => bcs_harness::skip("the priority of daemons is not allowed here"),
-        }
+        let (is_raised, own, child) = policies.join().unwrap();
+        assert_eq!(own.0, if is_raised { libc::SCHED_RR } else { libc::SCHED_OTHER });
+        assert_eq!(child.0, libc::SCHED_OTHER);
     }
 
     #[test]
@@ -126,7 +178,7 @@ mod tests {
             bcs_harness::skip("priorities are not allowed here");
             return;
         }
-        assert_eq!((raised.0, favoured), (libc::SCHED_RR, (libc::SCHED_OTHER, 0, -20)));
-        assert_eq!(child, (libc::SCHED_OTHER, 0, 0), "what it starts is favoured, too");
+        assert_eq!((raised.0, favoured), (libc::SCHED_RR, (libc::SCHED_OTHER, -20)));
+        assert_eq!(child, (libc::SCHED_OTHER, 0), "what it starts is favoured, too");
     }
 }
