@@ -61,6 +61,12 @@ pub fn children(pid: u32) -> Vec<u32> {
 
 /// The processes below one, by parentage.
 pub fn below(pid: u32) -> Vec<u32> {
-    let children = children(pid);
-    children.iter().copied().chain(children.iter().flat_map(|child| below(*child))).collect()
+    let mut found = children(pid);
+    // Level by level: there may be thousands.
+    let mut looked = 0;
+    while let Some(&next) = found.get(looked) {
+        found.extend(children(next));
+        looked += 1;
+    }
+    found
 }
