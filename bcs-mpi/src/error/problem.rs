@@ -7,7 +7,6 @@ use std::ffi::c_int;
 
 /// What is wrong with a call. Its text completes "MPI_X: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the text of a variant says what its values are")]
 pub enum Problem {
     /// No MPI before MPI_Init.
     #[error("called before MPI_Init; call MPI_Init first")]
@@ -24,22 +23,35 @@ pub enum Problem {
     /// A rank, or a root, out of range.
     #[error("argument '{argument}' is {}, but {comm} has ranks 0..{}{also}", named(*.value, RANKS), .size.saturating_sub(1))]
     Rank {
+        /// The argument's name in the standard.
         argument: &'static str,
+        /// Its value.
         value: c_int,
+        /// The communicator's name.
         comm: String,
+        /// Its size.
         size: u32,
         /// What else is allowed, in parentheses.
         also: &'static str,
     },
     /// A tag out of range.
     #[error("argument '{argument}' is {}, but tags are 0..{}{also}", named(*.value, TAGS), i32::MAX)]
-    Tag { argument: &'static str, value: c_int, also: &'static str },
+    Tag {
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value.
+        value: c_int,
+        /// What else is allowed.
+        also: &'static str,
+    },
     /// A null buffer for something.
     #[error(
         "argument '{argument}' is NULL, but {bytes} bytes are to be {action}; give the address of as many, or a count of 0"
     )]
     NullBuffer {
+        /// The argument's name.
         argument: &'static str,
+        /// Bytes that it should have.
         bytes: usize,
         /// "sent" or "received".
         action: &'static str,
@@ -48,7 +60,10 @@ pub enum Problem {
     #[error(
         "argument '{argument}' is MPI_IN_PLACE, which this call does not take there; give the address of a buffer"
     )]
-    InPlace { argument: &'static str },
+    InPlace {
+        /// The argument's name.
+        argument: &'static str,
+    },
     /// One buffer where there must be two.
     #[error(
         "arguments '{argument}' and '{other}' are the same memory, which may not be; to use one buffer for both, pass MPI_IN_PLACE as '{argument}'"
@@ -56,23 +71,39 @@ pub enum Problem {
     Aliased {
         /// The argument that may be MPI_IN_PLACE.
         argument: &'static str,
+        /// The other one.
         other: &'static str,
     },
     /// A null pointer where a result is to be stored.
     #[error("argument '{argument}' is NULL, but it has to point to where the result goes")]
-    NullResult { argument: &'static str },
+    NullResult {
+        /// The argument's name.
+        argument: &'static str,
+    },
     /// A handle that names no object.
     #[error("argument '{argument}' is {}, which is {why}; it has to be {}", handle(*.value, *.kind, *.why), .kind.about().0)]
-    Handle { argument: &'static str, value: usize, kind: Kind, why: Stale },
+    Handle {
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value.
+        value: usize,
+        /// What it should name.
+        kind: Kind,
+        /// Why it does not.
+        why: Stale,
+    },
     /// A message that is longer than the buffer.
     #[error(
         "message truncated: {sent} bytes came from rank {from} with tag {tag}, but the receive has room for {room}; receive with a larger count"
     )]
     Truncated {
+        /// Bytes of the message.
         sent: u64,
+        /// Bytes of the buffer.
         room: u64,
         /// The sender's rank in the communicator.
         from: c_int,
+        /// The message's tag.
         tag: c_int,
     },
     /// A message of another type than its receive.
@@ -80,11 +111,15 @@ pub enum Problem {
         "types do not match: the message from rank {from} with tag {tag} in {comm} is of {sent}, but the receive is of {wanted}; send and receive with the same datatype (--check-types off, or BCS_CHECK_TYPES=off, leaves them uncompared)"
     )]
     TypesDiffer {
+        /// What was sent.
         sent: &'static str,
+        /// What was to be received.
         wanted: &'static str,
         /// The sender's rank in the communicator.
         from: c_int,
+        /// The message's tag.
         tag: c_int,
+        /// The communicator's name.
         comm: String,
     },
     /// A block of a collective operation that is not as long as its place.
@@ -92,7 +127,9 @@ pub enum Problem {
         "{}: {sent} bytes came from rank {from}, but there is room for {room}; receive with as large a count as is sent", if .sent > .room { "block truncated" } else { "block too short" }
     )]
     BlockMisfit {
+        /// Bytes of the block.
         sent: u64,
+        /// Bytes of its place.
         room: u64,
         /// The sender's rank in the communicator.
         from: u32,
@@ -101,12 +138,24 @@ pub enum Problem {
     #[error(
         "{sent} bytes are sent of this rank's own block, but its place among the blocks of all has {room}; both have to be as long, and of the same types: give counts and datatypes that say the same"
     )]
-    BlocksDiffer { sent: i64, room: i64 },
+    BlocksDiffer {
+        /// Bytes that are sent.
+        sent: i64,
+        /// Bytes of the place for them.
+        room: i64,
+    },
     /// No room in the attached buffer.
     #[error(
         "{wanted} bytes (MPI_BSEND_OVERHEAD included) do not fit in the attached buffer, of whose {size} bytes {free} are free; attach a larger one with MPI_Buffer_attach, MPI_Comm_attach_buffer or MPI_Session_attach_buffer"
     )]
-    NoBufferSpace { wanted: usize, size: usize, free: usize },
+    NoBufferSpace {
+        /// Bytes needed.
+        wanted: usize,
+        /// Bytes attached.
+        size: usize,
+        /// Bytes free.
+        free: usize,
+    },
     /// A datatype that would not fit in an address space.
     #[error(
         "the datatype would have more bytes, or reach further, than 64 bits can count; use smaller counts, displacements or extents"
@@ -114,12 +163,30 @@ pub enum Problem {
     TypeTooLarge,
     /// Some other argument.
     #[error("argument '{argument}' is {value}, but {allowed}")]
-    Argument { class: c_int, argument: &'static str, value: String, allowed: String },
+    Argument {
+        /// Its class.
+        class: c_int,
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value, as text.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
     /// Errors of several requests, which their statuses tell.
     #[error(
         "{failed} of {count} requests failed; MPI_ERROR of each status says how. The first is request {position}: {first}"
     )]
-    InStatus { failed: usize, count: usize, position: usize, first: Box<Problem> },
+    InStatus {
+        /// Requests in error.
+        failed: usize,
+        /// Requests.
+        count: usize,
+        /// Where the first of them is.
+        position: usize,
+        /// What is wrong with that.
+        first: Box<Problem>,
+    },
     /// A function of the standard that the library does not have.
     #[error("this library does not have this function yet; see docs/conformance.md for what it has")]
     Unsupported,
@@ -137,7 +204,9 @@ pub enum Problem {
     Raised {
         /// The code that its handler is told.
         code: c_int,
+        /// The code's class.
         class: c_int,
+        /// The code's string.
         text: String,
     },
     /// What a callback of the program answered.

@@ -41,23 +41,43 @@ pub struct Place {
 
 /// Why a process cannot become a rank.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the text of a variant says what its values are")]
 pub enum LaunchError {
     /// A variable that a launcher did not set so.
     #[error(
         "{variable}={value:?} in the environment is {why}; start the program with storm run or mpiexec, or unset BCS_RANK to run it alone"
     )]
-    Variable { variable: &'static str, value: String, why: &'static str },
+    Variable {
+        /// Its name.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// NIC memory is out of reach.
     #[error(
         "the launcher's NIC memory (descriptor {fd}, launcher process {launcher}) cannot be opened: {source}; the launcher is gone, or this process may not look into it"
     )]
-    Unreachable { fd: i32, launcher: String, source: std::io::Error },
+    Unreachable {
+        /// The descriptor's number.
+        fd: i32,
+        /// The launcher.
+        launcher: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// What the launcher says in the environment and in NIC memory differ.
     #[error(
         "the environment says rank {rank} of {size}, the NIC memory is of {job_ranks} ranks; start the program with the launcher of this installation"
     )]
-    Mismatch { rank: u32, size: u32, job_ranks: u32 },
+    Mismatch {
+        /// The rank.
+        rank: u32,
+        /// Ranks by the environment.
+        size: u32,
+        /// Ranks by NIC memory.
+        job_ranks: u32,
+    },
     /// There is no such algorithm.
     #[error("{VARIABLE} (storm run --collective): {0}")]
     Collective(String),

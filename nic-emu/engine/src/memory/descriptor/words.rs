@@ -548,12 +548,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_send_survives_its_cell_and_the_short_way_of_a_buffered_one_has_the_same_words(context in number(Context), source in number(CommRank), tag: i32, bytes in 0..MESSAGE_LIMIT, (signature, check) in said(), destination in number(Rank), request in number(RequestId), synchronous: bool, payload in payload()) {
-            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request, synchronous, check, payload };
+        fn a_send_survives_its_cell_and_the_short_way_of_a_buffered_one_has_the_same_words(
+            context in number(Context), source in number(CommRank), tag: i32, bytes in 0..MESSAGE_LIMIT,
+            (signature, check) in said(), destination in number(Rank), request in number(RequestId),
+            synchronous: bool, payload in payload()
+        ) {
+            let send = SendDescriptor {
+                context, source, tag, bytes, signature, destination, request, synchronous, check, payload
+            };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
             if let (INLINE, words) = payload.encode() {
                 let buffered = SendDescriptor { request: RequestId::NONE, synchronous: false, ..send };
-                prop_assert_eq!(encode_inline(context, (source, destination), tag, (send.length(), check), words), buffered.encode());
+                let (ranks, said) = ((source, destination), (send.length(), check));
+                prop_assert_eq!(encode_inline(context, ranks, tag, said, words), buffered.encode());
             }
         }
 
