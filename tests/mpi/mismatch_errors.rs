@@ -169,11 +169,13 @@ fn a_mismatch_in_an_intercommunicator_ends_a_job_whose_errors_are_fatal_with_bot
 }
 
 /// What rank 1 does otherwise, and what the report says of it and of the others.
-const TOLD_AS: [(&str, &[&str]); 7] = [
+const TOLD_AS: [(&str, &[&str]); 9] = [
     ("set_info", &["rank 1: MPI_Comm_set_info, algorithms of collectives (bcs_collective) with hash "]),
     ("set_info_alone", &["rank 1: MPI_Comm_set_info, algorithms of", "MPI_Barrier"]),
     ("dup_with_info", &["rank 1: MPI_Comm_dup_with_info, algorithms of"]),
     ("idup_with_info", &["rank 1: MPI_Comm_idup_with_info, algorithms of"]),
+    ("dist_graph_create", &["rank 1: MPI_Dist_graph_create, algorithms of"]),
+    ("dist_graph_create_adjacent", &["rank 1: MPI_Dist_graph_create_adjacent, algorithms of"]),
     // Neither the bytes nor the root by which a context is agreed on.
     ("init", &["rank 1: MPI_Barrier_init\n", "MPI_Bcast_init\n"]),
     (

@@ -118,7 +118,7 @@ calls! {
         let destinations = read_only(destinations, edges, ["destinations", "degrees"])?;
         let weights = read_weights(weights, edges, "weights")?;
         info::check(info)?;
-        comm_dist_graph.set(distributed::create(comm_old, sources, degrees, destinations, weights)?)
+        comm_dist_graph.set(distributed::create(comm_old, sources, degrees, destinations, weights, info)?)
     }
     MPI_Dist_graph_create_adjacent(
         comm_old, indegree, sources: [indegree], sourceweights, outdegree, destinations: [outdegree],
@@ -127,7 +127,7 @@ calls! {
         let from = (sources, read_weights(sourceweights, indegree, "sourceweights")?);
         let to = (destinations, read_weights(destweights, outdegree, "destweights")?);
         info::check(info)?;
-        comm_dist_graph.set(distributed::create_adjacent(comm_old, from, to)?)
+        comm_dist_graph.set(distributed::create_adjacent(comm_old, from, to, info)?)
     }
     MPI_Dist_graph_neighbors_count(comm, indegree: OUT, outdegree: OUT, weighted: OUT) [on comm] {
         let own = distributed::get(comm)?;

@@ -30,7 +30,7 @@ pub fn set_info(comm: MPI_Comm, info: MPI_Info) -> MpiResult {
 ///
 /// # Errors
 /// The NIC fails.
-pub(super) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -> MpiResult {
+pub(crate) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -> MpiResult {
     let wants = new != MPI_COMM_NULL && process.communicator(new)?.hints.wanted != Wanted::default();
     match if wants { tell(process, call, new) } else { Ok(()) } {
         Err(error) if error.problem().report().is_none() => Err(error),

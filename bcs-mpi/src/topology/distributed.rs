@@ -7,9 +7,11 @@
 use crate::collective::buffers::Everyone;
 use crate::collective::forms::{Call, alltoall};
 use crate::collective::places::{Numbers, Places};
+use crate::communicator::hints::tell_of_new;
 use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
+use crate::object::hints::Hints;
 use crate::object::topology::{Neighbourhood, Topology};
 use crate::process;
 use mds::Primitive;
@@ -43,6 +45,7 @@ pub fn create_adjacent(
     comm: MPI_Comm,
     sources: EdgesAtSide<'_>,
     destinations: EdgesAtSide<'_>,
+    info: MPI_Info,
 ) -> MpiResult<MPI_Comm> {
     let from = checked(comm, "sources", sources.0)?;
     let to = checked(comm, "destinations", destinations.0)?;
@@ -58,15 +61,18 @@ pub fn create_adjacent(
         }
     };
     let own = Neighbourhood { sources: from, destinations: to, weights };
-    made(Primitive::DistGraphCreateAdjacent, comm, own)
+    made(Primitive::DistGraphCreateAdjacent, comm, own, info)
 }
 
-/// The new communicator of a process with these edges.
-fn made(call: Primitive, comm: MPI_Comm, own: Neighbourhood) -> MpiResult<MPI_Comm> {
+/// The new communicator of a process with these edges and hints.
+fn made(call: Primitive, comm: MPI_Comm, own: Neighbourhood, info: MPI_Info) -> MpiResult<MPI_Comm> {
+    let topology = Some(Topology::Distributed(Arc::new(own)));
+    let kin = Kin { topology, hints: Hints::of(info)?, ..Kin::default() };
     let mut process = process::enter()?;
     let group = process.communicator(comm)?.group.clone();
-    let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
-    new::part_of(&mut process, call, comm, group, kin)
+    let new = new::part_of(&mut process, call, comm, group, kin)?;
+    tell_of_new(&mut process, call, new)?;
+    Ok(new)
 }
 
 /// Numbers of an edge on its way to one of its ends: whether that is where it leads to, the other end, its
@@ -83,6 +89,7 @@ pub fn create(
     degrees: &[c_int],
     destinations: &[c_int],
     weights: Option<&[c_int]>,
+    info: MPI_Info,
 ) -> MpiResult<MPI_Comm> {
     let from = checked(comm, "sources", sources)?;
     let to = checked(comm, "destinations", destinations)?;
@@ -106,7 +113,7 @@ pub fn create(
         destinations: ranks(0),
         weights: weights.map(|_| [weights_at(1), weights_at(0)]),
     };
-    made(Primitive::DistGraphCreate, comm, own)
+    made(Primitive::DistGraphCreate, comm, own, info)
 }
 
 /// Brings edges, sorted by rank, to their ranks.

@@ -33,6 +33,12 @@ int main(int argc, char **argv)
     } else if (!strcmp(what, "dup_with_info")) {
         algorithms(&info, wanted);
         MPI_Comm_dup_with_info(comm, info, &second);
+    } else if (!strcmp(what, "dist_graph_create")) {
+        algorithms(&info, wanted);
+        MPI_Dist_graph_create(comm, 0, NULL, NULL, NULL, MPI_UNWEIGHTED, info, 0, &second);
+    } else if (!strcmp(what, "dist_graph_create_adjacent")) {
+        algorithms(&info, wanted);
+        MPI_Dist_graph_create_adjacent(comm, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, info, 0, &second);
     } else if (!strcmp(what, "idup_with_info")) {
         algorithms(&info, wanted);
         error = MPI_Comm_idup_with_info(comm, info, &second, &requests[0]);
@@ -80,9 +86,9 @@ int main(int argc, char **argv)
         MPI_Datatype type = odd ? MPI_FLOAT : MPI_INT;
         error = MPI_Allgatherv(ones, 2, type, others, counts, places, type, comm);
     }
-    /* Whoever was not told yet is so by the next collective: a duplicate with a context has hints of its own to agree on. */
+    /* Whoever was not told yet is so by the next collective: a new communicator has hints of its own to agree on. */
     if (!error)
-        error = MPI_Barrier(strstr(what, "dup_with_info") ? second : comm);
+        error = MPI_Barrier(second != MPI_COMM_NULL ? second : comm);
     CHECK(error != MPI_SUCCESS);
     printf("rank %d was told\n", rank);
     return MPI_Finalize();

@@ -109,6 +109,31 @@ static void graphs(void)
     MPI_Comm_free(&graph);
 }
 
+/* The hints of the call that makes it are those of the communicator. */
+static void hinted(void)
+{
+    MPI_Comm graphs[2];
+    MPI_Info info, found;
+    int length = MPI_MAX_INFO_VAL, flag;
+    char value[MPI_MAX_INFO_VAL];
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "bcs_collective", "allreduce=tree");
+    MPI_Dist_graph_create(world, 0, NULL, NULL, NULL, MPI_UNWEIGHTED, info, 0, &graphs[0]);
+    MPI_Dist_graph_create_adjacent(world, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, info, 0, &graphs[1]);
+    MPI_Info_free(&info);
+    for (int i = 0; i < 2; i++) {
+        int one = 1, sum = 0;
+        MPI_Comm_get_info(graphs[i], &found);
+        MPI_Info_get_string(found, "bcs_collective", &length, value, &flag);
+        CHECK(flag && !strcmp(value, "allreduce=tree"));
+        MPI_Info_free(&found);
+        length = MPI_MAX_INFO_VAL;
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, graphs[i]);
+        CHECK_INT(sum, size);
+        MPI_Comm_free(&graphs[i]);
+    }
+}
+
 static void distributed(void)
 {
     int from = (rank + size - 1) % size, to = (rank + 1) % size, in = 3 * rank, out = 3 * to, n, m, weighted;
@@ -264,6 +289,7 @@ int main(int argc, char **argv)
     grids();
     graphs();
     distributed();
+    hinted();
     background();
     from_groups();
     MPI_Comm_free(&world);
