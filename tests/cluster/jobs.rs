@@ -96,6 +96,18 @@ fn launchers_alone_drive_the_network_where_the_user_wants_that() {
 }
 
 #[test]
+fn messages_between_hosts_go_over_the_network_that_the_user_names() {
+    // A rank is given the links to other hosts where it can drive them, which is over TCP.
+    let script = "if [ -n \"$BCS_LINKS\" ]; then echo links; else echo none; fi";
+    for (network, said) in [("tcp", "links\nlinks\n"), ("quic", "none\nnone\n")] {
+        let words = ["-n", "2", "--ppn", "1", "--network", network, "sh", "-c", script];
+        let ended = run(&mut Cluster::take().storm_run(&words)).succeeds();
+        assert_eq!(ended.stdout, said, "over {network}: {ended:?}");
+    }
+    holds("send_modes", "-n 4 --ppn 1 --network quic", &[]);
+}
+
+#[test]
 fn random_programs_of_collectives_get_what_the_standard_says_between_four_hosts() {
     holds("random_collectives", "-n 4 --ppn 1", &["50001", "20"]);
     holds("random_collectives", "-n 8 --ppn 2", &["50101", "20"]);

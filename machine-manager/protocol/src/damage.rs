@@ -38,6 +38,7 @@ fn job() -> Job {
         stdin: StdinTo::All,
         timeout: Some(Duration::from_millis(1500)),
         type_check: Some(TypeCheck::Kinds),
+        transport: Some(bcs_core::Transport::Quic),
         recording,
         library_directory: Some("/lib".into()),
         ..Job::new(vec![program, Application::new(1, "b")]).description

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub const ALPN: &str = "bcs-manager/1";
 
 /// The version of this protocol; both ends have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes of output of a job on one node that may be under way to `storm`: more waits in the ranks' pipe,
 /// until [`ToNode::OutputTaken`] says that some has been written.

@@ -460,7 +460,7 @@ impl Manager {
                 Some(Err(error)) => self.jobs.handle_unsent(job, host, true, &error.to_string(), now),
                 None => {}
             },
-            Action::Mint { job, run, members } => self.mint(job, run, members),
+            Action::Mint { job, run, members, transport } => self.mint(job, run, members, transport),
             Action::Start(job, order) => self.control.order(Order::Start(job, order)),
             Action::CloseClient(client, fault) => self.close_client(client, fault, now),
             Action::CloseNode(host, fault) => self.lose(host, &format!("was disconnected: {fault}"), now),
@@ -508,8 +508,9 @@ impl Manager {
     }
 
     /// Makes the keys of a job's network, elsewhere: it takes a while for many nodes.
-    fn mint(&self, job: JobId, run: String, members: Vec<String>) {
-        let (arrivals, config) = (self.arrivals.clone(), self.network.clone());
+    fn mint(&self, job: JobId, run: String, members: Vec<String>, transport: Option<Transport>) {
+        let (arrivals, mut config) = (self.arrivals.clone(), self.network.clone());
+        config.transport = transport.unwrap_or(config.transport);
         tokio::spawn(async move {
             let keys = tokio::task::spawn_blocking(move || mint(&run, &members, &config)).await;
             let keys = keys.unwrap_or_else(|error| Err(error.to_string()));

@@ -8,7 +8,7 @@
 use crate::hostfile::{self, HostList};
 use crate::value::{self, MapBy};
 use bcs_config::{DEFAULT_FILE, VARIABLE};
-use bcs_core::{ByteCount, SliceLength, TypeCheck};
+use bcs_core::{ByteCount, SliceLength, Transport, TypeCheck};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
 use program_launcher::StdinTo;
@@ -155,6 +155,10 @@ pub struct JobOptions {
     /// cluster's configuration says, else elastic].
     #[arg(long, value_name = "elastic|LENGTH", value_parser = value::slice, help_heading = "NIC", hide_short_help = true)]
     pub slice: Option<SliceLength>,
+    /// What carries messages between nodes: TCP, or QUIC for long paths and networks that lose packets
+    /// [default: as the cluster's configuration says, else tcp].
+    #[arg(long, value_name = "tcp|quic", value_parser = value::network, help_heading = "NIC", hide_short_help = true)]
+    pub network: Option<Transport>,
     /// Give this core to the NIC for good.
     #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC", hide_short_help = true)]
     pub nic_core: Option<usize>,

@@ -233,6 +233,7 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
             core: options.nic_core,
             unexpected_bytes: options.unexpected_limit.0,
         },
+        transport: options.network,
         type_check: type_check(options.check_types)?,
         binding: Binding { to: options.bind_to, report: options.report_bindings },
         recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
@@ -485,7 +486,7 @@ fn recording(
 mod tests {
     use super::*;
     use bcs_config::{DEFAULT_FILE, VARIABLE};
-    use bcs_core::Rank;
+    use bcs_core::{Rank, Transport};
     use std::time::Duration;
 
     fn requested(line: &str) -> Result<Requested, RequestError> {
@@ -577,6 +578,13 @@ mod tests {
     }
 
     #[test]
+    fn messages_between_nodes_go_over_the_network_that_is_named_else_over_that_of_the_cluster() {
+        assert_eq!(request("a").unwrap().transport, None);
+        assert_eq!(request("--network quic a").unwrap().transport, Some(Transport::Quic));
+        assert_eq!(request("--network=tcp a").unwrap().transport, Some(Transport::Tcp));
+    }
+
+    #[test]
     fn one_rank_reads_the_input_unless_told_otherwise() {
         assert_eq!(request("a").unwrap().stdin, StdinTo::Rank(Rank(0)));
         assert_eq!(request("--stdin all a").unwrap().stdin, StdinTo::All);
@@ -655,6 +663,7 @@ mod tests {
             ("-n four a", "four"),
             ("-n 4096 a : -n 1 b", "4097 ranks together"),
             ("--slice 5x a", "500us"),
+            ("--network udp a", "give tcp or quic"),
             ("--unheard-of a", "--unheard-of"),
             ("-launcher ssh a", "'--launcher'"),
             ("--timeout 1e12 a", "of at most"),

@@ -2,7 +2,7 @@
 //! it cannot.
 
 use bcs_core::units::UnitError;
-use bcs_core::{ByteCount, Rank, SliceLength};
+use bcs_core::{ByteCount, Rank, SliceLength, Transport};
 use bcs_protocol::storm::LONGEST_TIMEOUT;
 use bcs_protocol::storm::Mapping;
 use nic_emu::arith::Arithmetic;
@@ -95,6 +95,11 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 pub fn slice(text: &str) -> Result<SliceLength, String> {
     // The option and the value are named around what we say.
     text.parse().map_err(|error: UnitError| format!("{}; give {}", error.why, error.wanted))
+}
+
+/// What carries messages between nodes.
+pub fn network(text: &str) -> Result<Transport, String> {
+    text.parse().map_err(|_| "give tcp or quic".into())
 }
 
 /// A number of bytes.

@@ -6,7 +6,7 @@
 
 use crate::binding::Binding;
 use bcs_core::wire::{OsStringDef, PathBufDef, PlacementDef, Variable, VariableDef};
-use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, TypeCheck};
+use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, Transport, TypeCheck};
 use mds::EmdsConfig;
 use nic_emu::arith::Arithmetic;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
@@ -47,6 +47,8 @@ pub struct Description {
     pub timeout: Option<Duration>,
     /// What the job asks of its NIC.
     pub nic: NicSettings,
+    /// What carries the network between its nodes; what the cluster's configuration says if not given.
+    pub transport: Option<Transport>,
     /// What of the types of messages the ranks compare; what their environment says if not given.
     pub type_check: Option<TypeCheck>,
     /// Which processors the ranks may run on.
@@ -155,6 +157,7 @@ impl Job {
             stdin: StdinTo::Rank(Rank(0)),
             timeout: None,
             nic: NicSettings::default(),
+            transport: None,
             type_check: None,
             binding: Binding::default(),
             recording: Recording::default(),

@@ -162,7 +162,8 @@ impl Job {
         if members.len() == 1 {
             return self.be_ready(Vec::new());
         }
-        out.push_back(Action::Mint { job: self.id(), run: self.description.run.clone(), members });
+        let (run, transport) = (self.description.run.clone(), self.description.transport);
+        out.push_back(Action::Mint { job: self.id(), run, members, transport });
     }
 
     /// The keys of its network are there, one for each node, or cannot be made.
