@@ -1,4 +1,4 @@
-//! What recording costs besides the two clock reads: `cargo bench -p mds --bench recorder`.
+//! What recording costs besides the two clock reads: `cargo bench -p benchmarks --bench recorder`.
 // criterion_group! makes a public function without a description.
 #![allow(missing_docs)]
 

@@ -1,5 +1,4 @@
 //! What the launching tests share: `storm` and what it is called with.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use bcs_harness::{built, runs};
 use std::fs;

@@ -1,7 +1,7 @@
 //! Native arithmetic beside SoftFloat and beside a plain loop over aligned slices, as a compiler vectorises
 //! it.
 //!
-//! `cargo bench -p nic-engine --bench arith`
+//! `cargo bench -p benchmarks --bench arith`
 
 // criterion makes a public function without a comment.
 #![allow(missing_docs)]

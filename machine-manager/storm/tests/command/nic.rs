@@ -1,10 +1,9 @@
 //! What the NIC knows of a job decides how it ends: aborts, ranks that leave, deadlocks, the record of
 //! slices.
 
-mod common;
+use crate::common::*;
 use bcs_harness::runs::{run, start};
 use bcs_harness::{built, processes};
-use common::*;
 use std::process::Command;
 use std::time::Duration;
 

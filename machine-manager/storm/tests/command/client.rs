@@ -1,7 +1,7 @@
 //! `storm` as a client, against a manager that says what the test wants: every byte, every signal and every
 //! ending arrives, whatever goes wrong.
 
-mod common;
+use crate::common::*;
 use bcs_core::{JobId, Rank};
 use bcs_harness::processes;
 use bcs_harness::runs::{run, start, start_with};
@@ -10,7 +10,6 @@ use bcs_protocol::node::{INPUT_CREDIT, OUTPUT_CREDIT};
 use bcs_protocol::storm::{Mapping, NodeRow, NodeState, Reply, Request, Submission};
 use bcs_stream as stream;
 use bcs_stream::Receiver;
-use common::*;
 use program_launcher::verdict::{Exit, RankName, Verdict};
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! The manual and the completions are made from the declaration of the command line.
 
-mod common;
+use crate::common::*;
 use bcs_harness::runs::{Ended, run};
-use common::*;
 use std::process::Command;
 
 fn output(arguments: &[&str]) -> Ended {

@@ -1,10 +1,9 @@
 //! Signals to `storm` are signals to the job.
 
-mod common;
+use crate::common::*;
 use bcs_harness::processes;
 use bcs_harness::runs::{Running, run, start};
 use bcs_harness::waiting::until;
-use common::*;
 use std::time::Duration;
 
 /// A script that answers a signal by a word and a code.

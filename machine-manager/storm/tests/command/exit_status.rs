@@ -1,9 +1,8 @@
 //! How a job ends is told by its exit status and one line: the first failure, and nothing after it.
 
-mod common;
+use crate::common::*;
 use bcs_harness::c_programs::Compiled;
 use bcs_harness::runs::run;
-use common::*;
 use std::time::Duration;
 
 #[test]

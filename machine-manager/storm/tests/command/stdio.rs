@@ -1,10 +1,9 @@
 //! Input reaches the ranks that read it, output arrives whole, and nobody's pipe holds up the end.
 
-mod common;
+use crate::common::*;
 use bcs_harness::c_programs::Compiled;
 use bcs_harness::runs::{Ended, run, start_with};
 use bcs_harness::waiting::await_some;
-use common::*;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! What the ranks find around them: variables, directory, and our MPI library before any other.
 
-mod common;
+use crate::common::*;
 use bcs_harness::c_programs::{Language, compile_text};
 use bcs_harness::runs::run;
-use common::*;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

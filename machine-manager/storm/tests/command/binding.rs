@@ -1,8 +1,7 @@
 //! Binding of ranks to processors.
 
-mod common;
+use crate::common::*;
 use bcs_harness::runs::run;
-use common::*;
 
 #[test]
 fn each_rank_runs_on_the_processors_that_are_reported_for_it() {

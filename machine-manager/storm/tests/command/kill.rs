@@ -3,12 +3,11 @@
 //!
 //! `STORM_KILLS` sets how many kills are tried.
 
-mod common;
+use crate::common::*;
 use bcs_harness::c_programs::Compiled;
 use bcs_harness::processes;
 use bcs_harness::runs::start;
 use bcs_harness::waiting::{await_some, until};
-use common::*;
 use std::time::Duration;
 
 /// A rank with a child in a session of its own, and a grandchild in the background.
