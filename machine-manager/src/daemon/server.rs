@@ -133,8 +133,10 @@ pub fn run(file: &Path) -> Result<(), DaemonError> {
         network: config.network,
         reception,
     };
-    if !manager.network.seal && manager.network.transport == Transport::Tcp {
-        tracing::warn!("jobs are not sealed between nodes ([network] seal = false): the network is trusted");
+    if !manager.network.seal {
+        tracing::warn!(
+            "jobs over TCP are not sealed between nodes ([network] seal = false): the network is trusted"
+        );
     }
     tracing::info!(
         cluster = config.cluster.name,

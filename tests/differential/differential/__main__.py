@@ -71,7 +71,7 @@ def main() -> int:
     work = ROOT / "target/differential"
     try:
         if "nodes" in ways and not os.access(options.launch, os.X_OK):
-            raise SetupError(f"{options.launch} is not there: cargo build -p mpi-abi --example launch")
+            raise SetupError(f"{options.launch} is not there: cargo build --workspace --bins")
         runner = Runner(options.mpich, options.prefix, options.launch, work, options.patience)
     except SetupError as error:
         print(f"differential: {error}", file=sys.stderr)

@@ -151,7 +151,7 @@ The datatypes of a message and of its receive are compared where the user asks f
 [decisions.md](decisions.md)). Those of collective calls are compared always, as far as 16 bits of them tell (8 bits
 where each of two groups gives to the other). In `MPI_Gatherv`, `MPI_Scatterv` and `MPI_Allgatherv` they are compared
 where the elements of a type are of one kind (`MPI_Allgatherv` not between groups); in `MPI_Alltoallv` and
-`MPI_Alltoallw` they are not. No elements are of any type.
+`MPI_Alltoallw` they are not. No elements are of any type, and reduced by any operation.
 
 Collective calls of a communicator that do not fit each other are an error of class `MPI_ERR_OTHER` on each of its
 ranks: in the call that completes what the rank has called, or in its next collective call. The string of the error is
