@@ -157,7 +157,13 @@ pub struct JobOptions {
     pub slice: Option<SliceLength>,
     /// What carries messages between nodes: TCP, or QUIC for long paths and networks that lose packets
     /// [default: as the cluster's configuration says, else tcp].
-    #[arg(long, value_name = "tcp|quic", value_parser = value::network, help_heading = "NIC", hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "tcp|quic",
+        value_parser = value::network,
+        help_heading = "NIC",
+        hide_short_help = true
+    )]
     pub network: Option<Transport>,
     /// Give this core to the NIC for good.
     #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC", hide_short_help = true)]
