@@ -117,22 +117,6 @@ fn loops_without_other_synchronisation_go_on_however_far_one_is_ahead() {
     holds_as_told("drift", &Job { slice, ..of(3) }, &["400", "bcast"]);
 }
 
-/// In all numbers of ranks and nodes, with elastic and fixed slices: `scripts/test drift`, with `BCS_DRIFT`
-/// times round the loops.
-#[test]
-#[ignore = "hours: by name alone"]
-fn long_loops_go_on_however_far_one_is_ahead() {
-    let times = std::env::var("BCS_DRIFT").unwrap_or_else(|_| "10000".into());
-    for (ranks, nodes) in [(2, 1), (3, 1), (5, 1), (8, 1), (2, 2), (3, 2), (5, 3), (8, 4)] {
-        // The nodes are all this machine, and their NIC threads come before its ranks.
-        let period = Duration::from_micros(if nodes == 1 { 50 } else { 500 });
-        for slice in [SliceLength::Elastic, SliceLength::Fixed(period)] {
-            let job = Job { nodes, slice, limit: Duration::from_secs(14_400), ..Job::of(ranks) };
-            holds_as_told("drift", &job, &[&times]);
-        }
-    }
-}
-
 #[test]
 fn nonblocking_collectives_complete_in_any_order_beside_messages() {
     holds_with("nonblocking", &[1, 2, 3, 5, 8]);

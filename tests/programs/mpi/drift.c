@@ -1,9 +1,10 @@
 /* Drift: members call the same collectives, or send one way, thousands of times with nothing else between them, so that the quick ones run ahead
    until they lack room. Now and then one of them is slow: "root" computes, "leaf" sleeps. Nothing may stop, and every byte is checked.
 
-       drift [TIMES [LOOP]]
+       drift [TIMES [LOOP [FORM BYTES SLOW]]]
 
-   TIMES is for loops of small messages; those of large ones go round less often. LOOP names one loop. */
+   TIMES is for loops of small messages; those of large ones go round less often. LOOP names one loop. With FORM (blocking, nonblocking, persistent),
+   BYTES and SLOW (nobody, root, leaf) one loop goes round in this way alone, TIMES times however large its messages are. */
 #include "check.h"
 #include <time.h>
 
@@ -12,10 +13,13 @@ enum { MOST = 65537, MEMBERS = 64 };
 static unsigned char *given, *got;
 static int times = 200;
 static const char *only;
+static int in_one_way;
 
 /* Times that a loop goes round with messages of so many bytes. */
 static int rounds(int bytes)
 {
+    if (in_one_way)
+        return times;
     int many = bytes <= 25 ? times : bytes <= 8193 ? times / 2 : times / 20;
     return many < 8 ? 8 : many;
 }
@@ -304,7 +308,7 @@ static void apart(void)
             nanosleep(&nap, NULL);
             MPI_Allgather(given, 100, MPI_BYTE, got, 100, MPI_BYTE, pair);
         }
-        for (int round = 0; round < times * 10; round++)
+        for (int round = 0; round < (in_one_way ? times : times * 10); round++)
             MPI_Bcast(given, 8, MPI_BYTE, 0, WORLD);
     }
     if (pair != MPI_COMM_NULL)
@@ -396,42 +400,76 @@ static void between(int bytes, int slow)
     MPI_Comm_free(&group);
 }
 
-static int runs(const char *name) { return !only || strcmp(only, name) == 0; }
+static int loops;
+
+static int runs(const char *name)
+{
+    int wanted = !only || strcmp(only, name) == 0;
+    loops += wanted;
+    return wanted;
+}
+
+/* Which of `names` this is. */
+static int index_of(const char *name, const char *const *names, int count)
+{
+    int at = 0;
+    while (at < count && strcmp(name, names[at]) != 0)
+        at++;
+    CHECK(at < count);
+    return at;
+}
+
+/* Collectives in a form, of so many bytes, with one slow rank or none. */
+static void collective_loops(int form, int bytes, int slow)
+{
+    for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
+        const struct collective *collective = &collectives[i];
+        if (!runs(collective->name) || (collective->start == barrier && bytes > 1 && !in_one_way))
+            continue;
+        /* Blocks of all members together are beside the threshold, too. */
+        drift(collective, form, collective->scales && bytes > 8193 ? bytes / size : bytes, 0, slow);
+    }
+}
+
+static void loops_of_messages(int bytes, int slow)
+{
+    if (runs("one_way"))
+        one_way(bytes, slow);
+    if (runs("neighbours"))
+        neighbours(bytes, slow);
+    if (runs("between"))
+        between(bytes, slow);
+}
 
 int main(int argc, char **argv)
 {
     static const int sizes[] = {1, 8, 24, 25, 64, 8191, 8192, 8193, 65536, 65537};
+    static const char *const forms[] = {"blocking", "nonblocking", "persistent"}, *const slows[] = {"nobody", "root", "leaf"};
     start(&argc, &argv);
     if (argc > 1)
         times = atoi(argv[1]);
     if (argc > 2)
         only = argv[2];
+    in_one_way = argc > 5;
     CHECK(size <= MEMBERS);
     given = calloc((size_t)size + 2, MOST);
     got = calloc((size_t)size + 2, MOST);
-    /* Nobody is slow, a root, a leaf. */
-    for (int slow = -1; slow < 2 && slow < size; slow++) {
-        for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
-            const struct collective *collective = &collectives[i];
-            for (size_t j = 0; runs(collective->name) && j < sizeof sizes / sizeof *sizes; j++)
-                for (int form = 0; form < FORMS; form++) {
-                    if (collective->start == barrier && j > 0)
-                        continue;
-                    /* Blocks of all members together are beside the threshold, too. */
-                    int bytes = collective->scales && sizes[j] > 8193 ? sizes[j] / size : sizes[j];
-                    drift(collective, form, bytes, 0, slow);
-                }
+    if (in_one_way) {
+        int form = index_of(argv[3], forms, FORMS), bytes = atoi(argv[4]), slow = index_of(argv[5], slows, 3) - 1;
+        CHECK(bytes > 0 && bytes <= MOST);
+        collective_loops(form, bytes, slow);
+        loops_of_messages(bytes, slow);
+        if (runs("window"))
+            window(slow);
+    }
+    for (int slow = -1; !in_one_way && slow < 2 && slow < size; slow++) {
+        for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+            for (int form = 0; form < FORMS; form++)
+                collective_loops(form, sizes[j], slow);
+            loops_of_messages(sizes[j], slow);
         }
         if (runs("window"))
             window(slow);
-        for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
-            if (runs("one_way"))
-                one_way(sizes[j], slow);
-            if (runs("neighbours"))
-                neighbours(sizes[j], slow);
-            if (runs("between"))
-                between(sizes[j], slow);
-        }
     }
     if (runs("beside")) {
         beside(64);
@@ -443,6 +481,9 @@ int main(int argc, char **argv)
         late(4);
         late(25);
     }
+    CHECK(loops > 0); /* LOOP is one of them. */
+    if (rank == 0)
+        printf("%d ranks went round\n", size);
     MPI_Finalize();
     return 0;
 }
