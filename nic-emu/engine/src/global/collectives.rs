@@ -7,9 +7,9 @@
 //! result, and the collective is over where this comes. What is longer than a record is several of them,
 //! which each node hands on as they come.
 //!
-//! Invariants: the lead starts one collective of a communicator in a slice, and a node is told once that all
-//! have reached it. Of those that do not block several may have been reached at the same time, on each node
-//! in another order.
+//! Invariants: a node is told once that all have reached a collective, and gets all pieces of its result
+//! before those of another one of the communicator. Of those that do not block several may have been reached
+//! at the same time, on each node in another order: the lead starts all of them in one slice.
 //!
 //! ```text
 //!  Down   context, collective, 0, total bytes of the result, offset of this piece   payload: the piece
@@ -112,13 +112,18 @@ impl Collectives {
 
     /// True when this node, as the lead of some group, can start a collective of it in the next slice.
     pub fn wants_scheduling(&self) -> bool {
-        self.groups.iter().any(|(context, group)| self.due(*context, group, u64::MAX).is_some())
+        self.groups.iter().any(|(context, group)| self.due(*context, group, u64::MAX).next().is_some())
     }
 
-    /// A collective that all nodes of a group have reached before this slice, if this is its lead, and its
-    /// instance here.
-    fn due(&self, context: Context, group: &Group, slice: u64) -> Option<(u64, u32)> {
-        group.reached.iter().find_map(|&collective| {
+    /// The collectives that all nodes of a group have reached before this slice, if this is its lead, and
+    /// their instances here.
+    fn due<'a>(
+        &'a self,
+        context: Context,
+        group: &'a Group,
+        slice: u64,
+    ) -> impl Iterator<Item = (u64, u32)> + 'a {
+        group.reached.iter().filter_map(move |&collective| {
             let instance = group.ready.get(&collective)?.instance;
             let gather = self.gathers.get(&(context, collective))?;
             (gather.posted < slice).then_some((collective, instance))
@@ -128,9 +133,9 @@ impl Collectives {
     /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached
     /// before it.
     pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let groups = self.groups.iter().filter(|(_, group)| group.completed < env.slice);
+        let groups = self.groups.iter();
         let due: Vec<(Context, (u64, u32))> = groups
-            .filter_map(|(context, group)| Some((*context, self.due(*context, group, env.slice)?)))
+            .flat_map(|(context, group)| self.due(*context, group, env.slice).map(|due| (*context, due)))
             .collect();
         for (context, (collective, index)) in due {
             let Some(mut gather) = self.gathers.remove(&(context, collective)) else { continue };
@@ -167,7 +172,6 @@ impl Collectives {
         let Some(Ready { instance: index, .. }) = group.ready.remove(&collective) else { return Ok(()) };
         group.told.remove(&collective);
         group.reached.remove(&collective);
-        group.completed = env.slice;
         self.scheduled += 1;
         self.moves += 1;
         let instance = env.memory.instance(index)?;
@@ -325,13 +329,11 @@ mod tests {
 
     const CONTEXT: Context = Context(3);
 
-    #[test]
-    fn a_node_that_is_told_twice_that_all_have_reached_a_collective_names_who_said_so() {
-        // The second of two nodes, one rank on each: the first is its parent in the tree of the
-        // communicator's nodes.
-        let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 1, 2).unwrap();
+    /// Calls a test as one of two nodes, with one rank on each: the first is the lead.
+    fn on_node(node: u32, test: impl FnOnce(&mut Collectives, &mut Env<'_, '_>)) {
+        let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), node, 2).unwrap();
         (0..2).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
-        memory.rank(LocalRank(0)).unwrap().status.set_job_rank(Rank(1));
+        memory.rank(LocalRank(0)).unwrap().status.set_job_rank(Rank(node));
         groups::register(&memory, CONTEXT, [0, 1].map(Rank)).unwrap();
         let mut links = Links::default();
         let mut completer = Completer::new(&memory, Pacing::default());
@@ -345,24 +347,57 @@ mod tests {
             now_ns: 0,
             slice: 1,
         };
-        let mut collectives = Collectives { node: NodeId(1), ..Collectives::default() };
-        for collective in 0..2u64 {
-            let down = Record::new(Kind::Down, Rank(0), &[CONTEXT.0.into(), collective, 0, 0]);
-            collective_list::arrive(
-                &memory,
-                LocalRank(0),
-                &CollectiveDescriptor::of_two(CONTEXT, 1, 1, collective as u32),
-            )
-            .unwrap();
-            collectives.publish(&mut env).unwrap();
-            collectives.poll(&mut env).unwrap();
-            collectives.handle_down(&mut env, 0, &down).unwrap();
-            let again = collectives.handle_down(&mut env, 0, &down).unwrap_err();
-            assert!(
-                matches!(again, GlobalError::Record { node: NodeId(0), what: "collective", value } if value == collective),
-                "{again}"
-            );
-            assert!(collectives.is_idle());
-        }
+        test(&mut Collectives { node: NodeId(node), ..Collectives::default() }, &mut env);
+    }
+
+    /// The rank of a node reaches a barrier.
+    fn reach(collectives: &mut Collectives, env: &mut Env<'_, '_>, collective: u64) {
+        let rank = collectives.node.0;
+        let barrier = CollectiveDescriptor::of_two(CONTEXT, rank, 1, collective as u32);
+        collective_list::arrive(env.memory, LocalRank(0), &barrier).unwrap();
+        collectives.publish(env).unwrap();
+        collectives.poll(env).unwrap();
+    }
+
+    #[test]
+    fn all_collectives_that_all_nodes_have_reached_start_in_the_next_slice() {
+        on_node(0, |collectives, env| {
+            for collective in 0..3 {
+                reach(collectives, env, collective);
+                let instance = env.memory.instance(collectives.groups[&CONTEXT].ready[&collective].instance);
+                let called = Called::of(instance.unwrap());
+                // Of the third one the other node has said nothing.
+                let key = (CONTEXT, collective);
+                for record in Gather::default().records(key, &called, env.payload_bytes, env.slice) {
+                    if collective < 2 {
+                        collectives.handle_up(env, 1, &record).unwrap();
+                    }
+                }
+            }
+            collectives.schedule(env).unwrap();
+            assert_eq!((collectives.scheduled, env.links.waiting_records(1)), (0, 0), "in a later slice");
+            env.slice = 2;
+            assert!(collectives.wants_scheduling());
+            collectives.schedule(env).unwrap();
+            assert_eq!((collectives.scheduled, env.links.waiting_records(1)), (2, 2));
+            assert!(!collectives.wants_scheduling() && !collectives.is_idle());
+        });
+    }
+
+    #[test]
+    fn a_node_that_is_told_twice_that_all_have_reached_a_collective_names_who_said_so() {
+        on_node(1, |collectives, env| {
+            for collective in 0..2u64 {
+                let down = Record::new(Kind::Down, Rank(0), &[CONTEXT.0.into(), collective, 0, 0]);
+                reach(collectives, env, collective);
+                collectives.handle_down(env, 0, &down).unwrap();
+                let again = collectives.handle_down(env, 0, &down).unwrap_err();
+                assert!(
+                    matches!(again, GlobalError::Record { node: NodeId(0), what: "collective", value } if value == collective),
+                    "{again}"
+                );
+                assert!(collectives.is_idle());
+            }
+        });
     }
 }

@@ -22,8 +22,6 @@ pub struct Group {
     pub told: BTreeSet<u64>,
     /// What has come of the result of the collective that all have reached.
     pub result: Vec<u8>,
-    /// The slice in which the last collective was completed here.
-    pub completed: u64,
 }
 
 /// A collective that all local members have reached.
