@@ -13,12 +13,13 @@ enum { MOST = 65537, MEMBERS = 64 };
 static unsigned char *given, *got;
 static int times = 200;
 static const char *only;
-static int in_one_way;
+/* One loop goes round, in one form, with messages of one size. */
+static int alone;
 
 /* Times that a loop goes round with messages of so many bytes. */
 static int rounds(int bytes)
 {
-    if (in_one_way)
+    if (alone)
         return times;
     int many = bytes <= 25 ? times : bytes <= 8193 ? times / 2 : times / 20;
     return many < 8 ? 8 : many;
@@ -308,7 +309,7 @@ static void apart(void)
             nanosleep(&nap, NULL);
             MPI_Allgather(given, 100, MPI_BYTE, got, 100, MPI_BYTE, pair);
         }
-        for (int round = 0; round < (in_one_way ? times : times * 10); round++)
+        for (int round = 0; round < (alone ? times : times * 10); round++)
             MPI_Bcast(given, 8, MPI_BYTE, 0, WORLD);
     }
     if (pair != MPI_COMM_NULL)
@@ -424,7 +425,7 @@ static void collective_loops(int form, int bytes, int slow)
 {
     for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
         const struct collective *collective = &collectives[i];
-        if (!runs(collective->name) || (collective->start == barrier && bytes > 1 && !in_one_way))
+        if (!runs(collective->name) || (collective->start == barrier && bytes > 1 && !alone))
             continue;
         /* Blocks of all members together are beside the threshold, too. */
         drift(collective, form, collective->scales && bytes > 8193 ? bytes / size : bytes, 0, slow);
@@ -450,11 +451,12 @@ int main(int argc, char **argv)
         times = atoi(argv[1]);
     if (argc > 2)
         only = argv[2];
-    in_one_way = argc > 5;
+    CHECK(argc <= 3 || argc == 6);
+    alone = argc == 6;
     CHECK(size <= MEMBERS);
     given = calloc((size_t)size + 2, MOST);
     got = calloc((size_t)size + 2, MOST);
-    if (in_one_way) {
+    if (alone) {
         int form = index_of(argv[3], forms, FORMS), bytes = atoi(argv[4]), slow = index_of(argv[5], slows, 3) - 1;
         CHECK(bytes > 0 && bytes <= MOST);
         collective_loops(form, bytes, slow);
@@ -462,7 +464,7 @@ int main(int argc, char **argv)
         if (runs("window"))
             window(slow);
     }
-    for (int slow = -1; !in_one_way && slow < 2 && slow < size; slow++) {
+    for (int slow = -1; !alone && slow < 2 && slow < size; slow++) {
         for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
             for (int form = 0; form < FORMS; form++)
                 collective_loops(form, sizes[j], slow);

@@ -133,8 +133,9 @@ impl Collectives {
     /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached
     /// before it.
     pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let groups = self.groups.iter();
-        let due: Vec<(Context, (u64, u32))> = groups
+        let due: Vec<(Context, (u64, u32))> = self
+            .groups
+            .iter()
             .flat_map(|(context, group)| self.due(*context, group, env.slice).map(|due| (*context, due)))
             .collect();
         for (context, (collective, index)) in due {
@@ -392,10 +393,10 @@ mod tests {
                 reach(collectives, env, collective);
                 collectives.handle_down(env, 0, &down).unwrap();
                 let again = collectives.handle_down(env, 0, &down).unwrap_err();
-                assert!(
-                    matches!(again, GlobalError::Record { node: NodeId(0), what: "collective", value } if value == collective),
-                    "{again}"
-                );
+                let GlobalError::Record { node: NodeId(0), what: "collective", value } = again else {
+                    panic!("{again}");
+                };
+                assert_eq!(value, collective);
                 assert!(collectives.is_idle());
             }
         });
