@@ -1,7 +1,7 @@
 //! What the `mds` program promises its user: tables, comma-separated values, and one line for what is wrong.
 
-use assert_cmd::Command;
 use bcs_core::SliceIndex;
+use bcs_harness::runs::{Ended, run};
 use mds::config::{Selection, SliceRange};
 use mds::emds::EmdsTable;
 use mds::trace::{self, Process, Run};
@@ -12,7 +12,7 @@ use mds::{
 use mds_trace::{Node, write_emds};
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicU64;
 use tempfile::TempDir;
 
@@ -80,16 +80,16 @@ fn table<R: EmdsRecord>(record: impl Fn(SliceIndex) -> R) -> EmdsTable {
     ring.read().unwrap()
 }
 
-fn mds(arguments: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("mds").unwrap();
-    command.args(arguments).timeout(std::time::Duration::from_secs(60));
-    command
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_mds"))
+}
+
+fn mds(arguments: &[&str]) -> Ended {
+    run(program().args(arguments))
 }
 
 fn stdout(arguments: &[&str]) -> String {
-    let output = mds(arguments).assert().success().get_output().clone();
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    mds(arguments).succeeds_quietly().stdout.clone()
 }
 
 fn traced() -> (TempDir, String) {
@@ -145,13 +145,9 @@ fn what_is_wrong_with_a_trace_is_said_in_one_line() {
     let empty = TempDir::new().unwrap();
     let empty = empty.path().to_str().unwrap();
     let refused = |arguments: &[&str], says: &[&str]| {
-        let output = mds(arguments).assert().code(1).get_output().clone();
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert!(output.stdout.is_empty());
-        assert!(message.starts_with("mds: ") && message.trim_end().lines().count() == 1, "{message}");
-        for part in says {
-            assert!(message.contains(part), "{part:?} in {message}");
-        }
+        let ended = mds(arguments);
+        ended.fails_with(1, says);
+        assert!(ended.stdout.is_empty() && ended.stderr.starts_with("mds: "), "{ended:?}");
     };
     refused(&["summary", "/no/such/dir"], &["/no/such/dir", "storm run --trace-dir"]);
     refused(&["dump", empty], &[empty, "no trace", "storm run"]);
@@ -169,19 +165,16 @@ fn wrong_usage_exits_with_2() {
     for arguments in
         [&["summary"][..], &["dump", "/tmp", "--xml"], &["frobnicate"], &["summary", "/tmp", "--rank", "x"]]
     {
-        mds(arguments).assert().code(2);
+        let ended = mds(arguments);
+        assert_eq!(ended.code(), 2, "{ended:?}");
     }
 }
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let (_dir, path) = traced();
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("mds"))
-        .args(["dump", &path])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        program().args(["dump", &path]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{:?}", output.status);
@@ -194,7 +187,8 @@ fn completions_are_made_for_every_usual_shell() {
         let script = stdout(&["completions", shell]);
         assert!(script.contains("summary") && script.contains("rank"), "{shell}: {script}");
     }
-    mds(&["completions", "csh"]).assert().code(2);
+    let ended = mds(&["completions", "csh"]);
+    assert_eq!(ended.code(), 2, "{ended:?}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! A rank that has the run token for long, as one that is stopped, holds up its node's slices, and nothing
 //! else: the node stays in its network.
 
-#![cfg(not(loom))]
 #![allow(clippy::disallowed_methods, reason = "a driver with a real network")]
 
 use bcs_core::{EventTable, LocalRank};

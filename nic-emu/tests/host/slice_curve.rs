@@ -1,7 +1,7 @@
 //! What global slices take grows with the logarithm of the number of nodes, and not faster; and every load
 //! takes as many one-way delays as `docs/protocol.md` says.
 
-#[path = "../examples/slice_curve/harness.rs"]
+#[path = "../../examples/slice_curve/harness.rs"]
 mod harness;
 
 use harness::{Cluster, Load};
