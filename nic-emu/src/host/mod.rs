@@ -11,7 +11,7 @@
 //! | `clock`, `process` | what the system says of the time and of this process |
 //! | `abort` | how a process ends the job |
 //! | `crowd` | whether others want the core |
-//! | `priority` | real-time priority |
+//! | `priority`, `time_slice` | real-time priority, short slices |
 
 pub mod abort;
 pub mod clock;
@@ -23,6 +23,7 @@ pub mod nic_thread;
 pub mod priority;
 pub(crate) mod process;
 pub mod shared_links;
+pub mod time_slice;
 pub mod waiting;
 pub(crate) mod wake_pipe;
 

@@ -9,7 +9,7 @@ use super::mover::Mover;
 use super::shared::{IDLE_SLEEP, Shared};
 use crate::hang::HangDetector;
 use crate::host::clock::now_ns;
-use crate::host::waiting;
+use crate::host::{time_slice, waiting};
 use crate::memory::NicMemory;
 use crate::memory::status::Activity;
 use crate::policy::Pacing;
@@ -44,6 +44,8 @@ impl<'a> Ticker<'a> {
     /// Ticks until the job is over, or it finds something that ends it.
     pub(super) fn run(mut self) -> Result<(), Finding> {
         let pacing = Pacing::of(self.memory);
+        // Refused: it waits as long for others as any program.
+        let _ = time_slice::shorten();
         if !pacing.starts_on_work() {
             // A beat is to be met within microseconds. Refused: beats are as late as the system's timers are.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));

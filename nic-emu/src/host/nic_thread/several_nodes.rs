@@ -16,6 +16,7 @@ use crate::host::clock::now_ns;
 use crate::host::cross_memory::CrossMemoryAttach;
 use crate::host::crowd::Crowd;
 use crate::host::priority::{self, Level};
+use crate::host::time_slice;
 use crate::host::waiting;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
@@ -82,6 +83,8 @@ impl<'a> NodeDriver<'a> {
         self.is_urgent = !self.polls && priority::raise(Level::Nic).is_ok();
         if self.is_urgent {
             self.mover.token_held = TOKEN_HELD;
+        } else {
+            let _ = time_slice::shorten();
         }
         if let Err(finding) = caught(|| self.drive()).unwrap_or_else(Err) {
             self.shared.report(finding);
