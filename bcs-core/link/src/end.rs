@@ -149,6 +149,12 @@ impl LinkEnd {
         state.receiving.head.load(Acquire) != state.taking.tail.load(Relaxed)
     }
 
+    /// The position up to which records have come.
+    #[inline]
+    pub fn received_to(&self) -> u64 {
+        self.shared.state().receiving.head.load(Acquire)
+    }
+
     /// The right to take records; none when there are none, or another process has it. Records that came
     /// before a link ended can still be taken.
     #[inline]

@@ -64,7 +64,7 @@ pub use fault::{FaultKind, LinkFault};
 pub use keys::LinkSecrets;
 pub use layout::{LinkLayout, RingBytesError};
 pub use lock::is_process_alive;
-pub use records::{Appender, Record, Taker};
+pub use records::{Appender, Record, Taker, Verdict};
 pub use road::{ROAD_HEADER, ROAD_HEADER_BYTES};
 pub use seal::{Refused, SECRET_BYTES};
 pub use sending::refusal;

@@ -11,10 +11,13 @@
 //! A record is a head of eight bytes, which holds its length, its bytes, and padding to a multiple of eight.
 //! It may lie across the end of the ring. Invariant: a position is published after the bytes before it are
 //! written, and a place is written again only after the position behind it has passed.
+//!
+//! A record may be taken while one before it stays, for another process. Then its head is marked, and its
+//! room is free when the tail has passed it.
 
 use super::fault::{FaultKind, LinkFault};
 use super::layout::{ALIGNMENT, RECORD_HEAD_BYTES};
-use super::ring::Ring;
+use super::ring::{Head, Ring};
 use super::state::{Held, Shared};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -80,7 +83,7 @@ impl<'a> Appender<'a> {
         // SAFETY: the lock is held, and what lies between the head and the tail, a ring further, was sealed:
         // nobody reads it any more. Positions are multiples of 8, or the distance was an error.
         unsafe {
-            self.ring.write_head(at, length);
+            self.ring.write_head(at, Head { length, is_taken: false });
             at += RECORD_HEAD_BYTES as u64;
             for part in parts {
                 self.ring.write(at, part);
@@ -113,30 +116,82 @@ impl<'a> Taker<'a> {
         Some(Self { shared, ring: shared.incoming(), tail, head, _held: held })
     }
 
-    /// The length of the next record, if all of it is there.
+    /// The length of the next record that nobody has taken, if all of it is there; frees the room of those
+    /// before it.
     #[inline]
     fn peek(&mut self) -> Result<Option<usize>, LinkFault> {
-        if self.tail == self.head {
+        while let Some(head) = self.head_at(self.tail)? {
+            if !head.is_taken {
+                return Ok(Some(head.length));
+            }
+            self.free(head.length);
+        }
+        Ok(None)
+    }
+
+    /// The head of the record at a position, the tail or one behind it, if all of the record is there.
+    #[inline]
+    fn head_at(&mut self, position: u64) -> Result<Option<Head>, LinkFault> {
+        if position == self.head {
             self.head = self.shared.state().receiving.head.load(Acquire);
         }
         loop {
-            let there = self.shared.distance(self.tail, self.head)?;
+            let there = self.shared.distance(position, self.head)?;
             if there == 0 {
                 return Ok(None);
             }
             // SAFETY: the lock is held, and what lies before the head was published and is not written again
-            // before it is taken. Positions are multiples of 8, or the distance was an error.
-            let length = unsafe { self.ring.read_head(self.tail) };
-            let length = length.filter(|length| *length <= self.shared.layout.record_bytes());
-            let length = length.ok_or_else(|| self.shared.fail(FaultKind::Memory, self.tail))?;
-            if whole_bytes(length) <= there {
-                return Ok(Some(length));
+            // before the tail has passed it. Positions are multiples of 8, or the distance was an error.
+            let head = unsafe { self.ring.read_head(position) };
+            let head = head.filter(|head| head.length <= self.shared.layout.record_bytes());
+            let head = head.ok_or_else(|| self.shared.fail(FaultKind::Memory, position))?;
+            if whole_bytes(head.length) <= there {
+                return Ok(Some(head));
             }
-            let head = self.shared.state().receiving.head.load(Acquire);
-            if std::mem::replace(&mut self.head, head) == head {
+            let filled = self.shared.state().receiving.head.load(Acquire);
+            if std::mem::replace(&mut self.head, filled) == filled {
                 return Ok(None);
             }
         }
+    }
+
+    /// Frees the room of the record at the tail, of so many bytes.
+    #[inline]
+    fn free(&mut self, length: usize) {
+        self.tail += whole_bytes(length) as u64;
+        self.shared.state().taking.tail.store(self.tail, Release);
+    }
+
+    /// Shows the records that are there and that nobody has taken, from a position on that an earlier call
+    /// has answered, or from the first; also those behind one that is left. Answers the position of the first
+    /// that was not gone past.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    #[inline]
+    pub fn go_past(
+        &mut self,
+        from: u64,
+        mut show: impl FnMut(Record<'_>) -> Verdict,
+    ) -> Result<u64, LinkFault> {
+        self.peek()?;
+        let there = self.shared.distance(self.tail, self.head)? as u64;
+        // Others may have taken meanwhile what was left.
+        let mut at = if from.wrapping_sub(self.tail) <= there { from } else { self.tail };
+        while let Some(Head { length, is_taken }) = self.head_at(at)? {
+            if !is_taken {
+                match show(Record { ring: &self.ring, at: at + RECORD_HEAD_BYTES as u64, length }) {
+                    Verdict::Take if at == self.tail => self.free(length),
+                    // SAFETY: the lock is held, and a head stands there, behind the tail.
+                    Verdict::Take => unsafe { self.ring.write_head(at, Head { length, is_taken: true }) },
+                    Verdict::Leave => {}
+                    Verdict::Stop => return Ok(at),
+                }
+            }
+            at += whole_bytes(length) as u64;
+        }
+        self.peek()?;
+        Ok(at)
     }
 
     /// Whether a record is there of which that holds. It stays.
@@ -161,8 +216,7 @@ impl<'a> Taker<'a> {
         let Some(length) = self.peek()? else { return Ok(None) };
         let shown = show(Record { ring: &self.ring, at: self.tail + RECORD_HEAD_BYTES as u64, length });
         if shown.is_some() {
-            self.tail += whole_bytes(length) as u64;
-            self.shared.state().taking.tail.store(self.tail, Release);
+            self.free(length);
         }
         Ok(shown)
     }
@@ -175,6 +229,17 @@ impl<'a> Taker<'a> {
     pub fn next<T>(&mut self, handle: impl FnOnce(Record<'_>) -> T) -> Result<Option<T>, LinkFault> {
         self.take_if(|record| Some(handle(record)))
     }
+}
+
+/// What becomes of a record that is shown, in [`Taker::go_past`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is taken.
+    Take,
+    /// It stays, for somebody else.
+    Leave,
+    /// It stays, and so do all behind it.
+    Stop,
 }
 
 /// A record in the incoming ring, while its taker shows it.

@@ -84,32 +84,44 @@ impl Ring {
     /// # Safety
     /// As [`Ring::write`]; the position is a multiple of 8.
     #[inline]
-    pub unsafe fn write_head(&self, position: u64, length: usize) {
+    pub unsafe fn write_head(&self, position: u64, head: Head) {
         // SAFETY: a multiple of 8 in a ring of a multiple of 8 that begins at one: eight bytes follow.
-        unsafe { self.at(position).cast::<u64>().write(head_of(length)) };
+        unsafe { self.at(position).cast::<u64>().write(head.word()) };
     }
 
-    /// The length of the record whose head stands at a position; none when no head stands there.
+    /// The head that stands at a position; none when that is no head.
     ///
     /// # Safety
     /// As [`Ring::read`]; the position is a multiple of 8.
     #[inline]
-    pub unsafe fn read_head(&self, position: u64) -> Option<usize> {
+    pub unsafe fn read_head(&self, position: u64) -> Option<Head> {
         // SAFETY: as above.
-        let head = unsafe { self.at(position).cast::<u64>().read() };
-        let length = head as u32 as usize;
-        (head == head_of(length)).then_some(length)
+        let word = unsafe { self.at(position).cast::<u64>().read() };
+        let length = word as u32 as usize;
+        [false, true].into_iter().map(|is_taken| Head { length, is_taken }).find(|head| head.word() == word)
     }
 }
 
-/// What the upper half of a head shows: that the lower one is a length, and no bytes of a record.
-const MARK: u32 = 0x5ec0_1d5a;
+/// The head of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Bytes of the record.
+    pub length: usize,
+    /// The record was taken while one before it stayed: nobody takes it again.
+    pub is_taken: bool,
+}
 
-/// The head of a record: its length, and the length again, changed.
-#[inline]
-fn head_of(length: usize) -> u64 {
-    let length = length as u32;
-    u64::from(length) | u64::from(length ^ MARK) << 32
+/// What the upper half of a head shows: that the lower one is a length, and no bytes of a record. By whether
+/// the record was taken.
+const MARKS: [u32; 2] = [0x5ec0_1d5a, 0x7a4e_21c3];
+
+impl Head {
+    /// Its length, and the length again, changed.
+    #[inline]
+    fn word(self) -> u64 {
+        let length = self.length as u32;
+        u64::from(length) | u64::from(length ^ MARKS[usize::from(self.is_taken)]) << 32
+    }
 }
 
 #[cfg(test)]
@@ -146,9 +158,11 @@ mod tests {
         with_ring(8, |ring| {
             // SAFETY: nobody else has the ring.
             unsafe {
-                for length in [0, 1, 8, 65_536] {
-                    ring.write_head(56, length);
-                    assert_eq!(ring.read_head(56), Some(length));
+                for (length, is_taken) in
+                    [0, 1, 8, 65_536].into_iter().flat_map(|it| [(it, false), (it, true)])
+                {
+                    ring.write_head(56, Head { length, is_taken });
+                    assert_eq!(ring.read_head(56), Some(Head { length, is_taken }));
                 }
                 ring.write(56, &[1]);
                 assert_eq!(ring.read_head(56), None);

@@ -7,12 +7,12 @@
 //! Invariant: a rank drives links only while it holds the run token, so a rank that dies while it does is
 //! found as a dead holder of the token is.
 
-use crate::global::{NodeLinks, Take};
+use crate::global::{HEADER_BYTES, Left, NodeLinks, Take, Taken};
 use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
 use bcs_fabric::SHARED_MEMORY_NAME;
-use bcs_link::{LinkEnd, LinkLayout, ROAD_HEADER, ROAD_HEADER_BYTES, Record};
+use bcs_link::{LinkEnd, LinkLayout, ROAD_HEADER, ROAD_HEADER_BYTES, Record, Verdict};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -87,6 +87,8 @@ struct Link {
     node: u32,
     end: LinkEnd,
     socket: OwnedFd,
+    /// Up to where this rank has gone past what it left.
+    past: u64,
 }
 
 /// Links to other nodes, as a rank drives them.
@@ -152,7 +154,7 @@ impl SharedLinks {
             // SAFETY: the range lies in the mapping, which stays longer than the links, and is that of a link
             // of this layout.
             let end = unsafe { LinkEnd::attach(base.add(node as usize * layout.bytes()), layout) };
-            links.push(Link { node, end, socket });
+            links.push(Link { node, end, socket, past: 0 });
             *number = links.len() as u32;
         }
         let record_bytes = layout.record_bytes() - ROAD_HEADER_BYTES;
@@ -184,50 +186,57 @@ impl NodeLinks for SharedLinks {
         moved
     }
 
-    fn take(&mut self, take: &mut Take<'_>) -> Result<bool, Corrupt> {
+    fn take(&mut self, take: &mut Take<'_>) -> Result<Left, Corrupt> {
         let Self { links, shown, .. } = self;
-        let mut stays = false;
-        for Link { node, end, .. } in links.iter().filter(|link| link.end.has_records()) {
+        let mut left = Left::default();
+        for Link { node, end, past, .. } in links {
+            if end.received_to() == *past || !end.has_records() {
+                continue;
+            }
             // The NIC thread is at it just now, and may have looked before the last of it came.
             let (Some(mut taker), Ok(Some(mut appender))) = (end.taker(), end.appender()) else {
-                stays = true;
+                left.for_thread = true;
                 continue;
             };
             if !appender.has_room(ANSWERS, ANSWER_BYTES).unwrap_or(false) {
-                stays = true;
+                left.in_the_way = true;
                 continue;
             }
-            for _ in 0..ANSWERS {
-                let mut failed = None;
-                let taken = taker.take_if(|record| {
-                    if !is_takeable(&record) {
-                        stays = true;
-                        return None;
+            let (mut failed, mut looks) = (None, 0);
+            let gone_past = taker.go_past(*past, |record| {
+                looks += 1;
+                if looks > ANSWERS {
+                    // More than one look takes: somebody is to go on, also if this rank does not.
+                    left.for_thread = true;
+                    return Verdict::Stop;
+                }
+                if !show(&record, shown) {
+                    left.for_thread = true;
+                    return Verdict::Leave;
+                }
+                let mut answer = |answer: &[u8]| {
+                    let appended = appender.push(&[&ROAD_HEADER, answer]);
+                    debug_assert!(appended != Ok(false), "there is room for answers");
+                };
+                match take(*node, shown, &mut answer) {
+                    Ok(Taken::Here) => return Verdict::Take,
+                    Ok(Taken::ByThread) => {
+                        left.for_thread = true;
+                        return Verdict::Leave;
                     }
-                    shown.clear();
-                    record.append_to(ROAD_HEADER_BYTES, shown);
-                    let mut answer = |answer: &[u8]| {
-                        let appended = appender.push(&[&ROAD_HEADER, answer]);
-                        debug_assert!(appended != Ok(false), "there is room for answers");
-                    };
-                    let is_taken = take(*node, shown, &mut answer).unwrap_or_else(|error| {
-                        failed = Some(error);
-                        false
-                    });
-                    stays |= !is_taken;
-                    is_taken.then_some(())
-                });
-                if let Some(error) = failed {
-                    return Err(error);
+                    Ok(Taken::Stays) => left.in_the_way = true,
+                    Err(error) => failed = Some(error),
                 }
-                if taken != Ok(Some(())) {
-                    break;
-                }
+                Verdict::Stop
+            });
+            if let Some(error) = failed {
+                return Err(error);
             }
-            // More than one look takes: somebody is to go on, also if this rank does not.
-            stays |= end.has_records();
+            // A link that has ended is the NIC thread's.
+            let Ok(gone_past) = gone_past else { continue };
+            *past = gone_past;
         }
-        Ok(stays)
+        Ok(left)
     }
 
     fn append(&mut self, to: u32, record: &[u8]) -> bool {
@@ -245,10 +254,21 @@ impl NodeLinks for SharedLinks {
     }
 }
 
-/// Whether a record may be one that ranks take.
-fn is_takeable(record: &Record<'_>) -> bool {
+/// Copies a record of the road without what stands before it, of a long one the header alone. False if it is
+/// none.
+fn show(record: &Record<'_>, shown: &mut Vec<u8>) -> bool {
     let mut header = [0; ROAD_HEADER_BYTES];
-    record.len() <= TAKEN_BYTES && record.copy(0, &mut header) == ROAD_HEADER_BYTES && header == ROAD_HEADER
+    if record.copy(0, &mut header) < ROAD_HEADER_BYTES || header != ROAD_HEADER {
+        return false;
+    }
+    shown.clear();
+    if record.len() <= TAKEN_BYTES {
+        record.append_to(ROAD_HEADER_BYTES, shown);
+    } else {
+        shown.resize(HEADER_BYTES, 0);
+        record.copy(ROAD_HEADER_BYTES, shown);
+    }
+    true
 }
 
 /// The places of links, for who starts a process that inherits them.

@@ -61,12 +61,12 @@ impl Port {
         // Orders completions against the look at who sleeps: see `waiting`.
         token.release_and_fence();
         let passed = passed?;
-        if passed.left {
+        if passed.left.in_the_way {
             driving.leave((self.clock)());
             self.memory.header().remote.driven_ns.set(0);
         }
         self.wake(&passed.touched);
-        if passed.left || arrived != self.arrived.replace(arrived) {
+        if passed.left.in_the_way || passed.left.for_thread || arrived != self.arrived.replace(arrived) {
             self.wake_nic_thread();
         }
         Ok(passed.moved)

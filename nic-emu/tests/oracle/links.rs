@@ -5,7 +5,7 @@ use crate::random::Random;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::sim::SimFabric;
 use bcs_fabric::{Assignment, Comparison, Fabric, FabricError, Road, Source, Ticket};
-use nic_emu::global::{NodeLinks, Take, Waiter};
+use nic_emu::global::{Left, NodeLinks, Take, Taken, Waiter};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Corrupt, LocalRank, NicMemory};
 use std::cell::RefCell;
@@ -75,9 +75,9 @@ impl NodeLinks for RankLinks {
         hear(sim, &self.arrived).is_ok_and(|records| records > 0)
     }
 
-    fn take(&mut self, take: &mut Take<'_>) -> Result<bool, Corrupt> {
+    fn take(&mut self, take: &mut Take<'_>) -> Result<Left, Corrupt> {
         let Self { sim, arrived, owed, .. } = self;
-        let mut left = BTreeSet::new();
+        let (mut left, mut stays) = (Left::default(), BTreeSet::new());
         let records = std::mem::take(&mut *arrived.borrow_mut());
         for (from, record) in records {
             let mut answer = |answer: &[u8]| {
@@ -85,12 +85,16 @@ impl NodeLinks for RankLinks {
                     owed.push_back((from.0, answer.to_vec()));
                 }
             };
-            if left.contains(&from) || !take(from.0, &record, &mut answer)? {
-                left.insert(from);
-                arrived.borrow_mut().push_back((from, record));
+            let taken =
+                if stays.contains(&from) { Taken::Stays } else { take(from.0, &record, &mut answer)? };
+            match taken {
+                Taken::Here => continue,
+                Taken::ByThread => left.for_thread = true,
+                Taken::Stays => _ = stays.insert(from),
             }
+            arrived.borrow_mut().push_back((from, record));
         }
-        Ok(!left.is_empty())
+        Ok(Left { in_the_way: !stays.is_empty(), ..left })
     }
 
     fn append(&mut self, to: u32, record: &[u8]) -> bool {

@@ -269,6 +269,82 @@ proptest! {
     }
 }
 
+/// Who a record is for, by its number: one end of the node, another one, or the one that goes past nothing.
+fn addressee(number: usize, seed: usize) -> usize {
+    (number * 7 + number / 3 + seed) % 3
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn each_record_is_taken_once_and_in_order_by_whom_it_is_for_also_past_others(
+        lengths in prop::collection::vec(0usize..3000, 1..120),
+        turns in prop::collection::vec((0usize..3, 1usize..9), 1..60),
+        stops in prop::collection::vec(any::<bool>(), 1..20),
+        seed in 0usize..3,
+        ring in 12u32..15,
+    ) {
+        let layout = LinkLayout::new(1 << ring).unwrap();
+        // At least so long that a record says its number.
+        let lengths: Vec<usize> = lengths.into_iter().map(|it| it.clamp(8, layout.record_bytes())).collect();
+        let mut nodes = pair(false, layout);
+        let others = [nodes[1].memory.attach(), nodes[1].memory.attach()];
+        let (mut past, mut taken) = ([0; 2], [const { Vec::new() }; 3]);
+        // Each has a turn, and takes something, sooner or later.
+        let mut turns = turns.into_iter().chain([(0, 8), (1, 8), (2, 8)]).cycle();
+        let mut stops = stops.into_iter().chain([false]).cycle();
+        let mut sent = 0;
+        while taken.iter().map(Vec::len).sum::<usize>() < lengths.len() {
+            while sent < lengths.len() {
+                let mut record = content(sent, lengths[sent]);
+                record[..8].copy_from_slice(&sent.to_le_bytes());
+                if !nodes[0].end.append(&[&record]).unwrap() {
+                    break;
+                }
+                sent += 1;
+            }
+            settle(&mut nodes);
+            let number = |record: &Record<'_>| {
+                let bytes = copied(record);
+                let number = usize::from_le_bytes(*bytes.first_chunk().unwrap());
+                assert_eq!(bytes[8..], content(number, lengths[number])[8..], "record {number}");
+                number
+            };
+            let (who, mut most) = turns.next().unwrap();
+            let end = others.get(who).unwrap_or(&nodes[1].end);
+            let Some(mut taker) = end.taker() else { continue };
+            if who == 2 {
+                // The owner takes what is its, and leaves off at what another one has not taken yet.
+                let mine = |record: &Record<'_>| addressee(number(record), seed) == 2;
+                let take = |record: Record<'_>| mine(&record).then(|| number(&record));
+                while let Some(number) = taker.take_if(take).unwrap() {
+                    taken[2].push(number);
+                }
+                continue;
+            }
+            past[who] = taker.go_past(past[who], |record| {
+                let number = number(&record);
+                if addressee(number, seed) != who {
+                    return Verdict::Leave;
+                }
+                if most == 0 || stops.next().unwrap() {
+                    return Verdict::Stop;
+                }
+                most -= 1;
+                taken[who].push(number);
+                Verdict::Take
+            }).unwrap();
+        }
+        for (who, taken) in taken.iter().enumerate() {
+            let expected: Vec<usize> = (0..lengths.len()).filter(|it| addressee(*it, seed) == who).collect();
+            prop_assert_eq!(taken, &expected);
+        }
+        // What was taken past others gives its room back when somebody looks again.
+        prop_assert_eq!(nodes[1].take(), Vec::<Vec<u8>>::new());
+        prop_assert!(!nodes[1].end.has_records());
+    }
+}
+
 #[test]
 fn a_process_that_finds_its_work_done_by_another_does_no_harm() {
     let mut nodes = pair(true, LinkLayout::default());

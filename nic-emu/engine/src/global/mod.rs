@@ -71,4 +71,4 @@ pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
 pub use strobe_tree::neighbours;
-pub use waiter::{NodeLinks, Passed, Take, Waiter};
+pub use waiter::{HEADER_BYTES, Left, NodeLinks, Passed, Take, Taken, Waiter};

@@ -80,6 +80,16 @@ pub struct Record {
     pub payload: Vec<u8>,
 }
 
+impl Kind {
+    /// The kind of the record with this header; none when it is no record.
+    pub fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {
+        use Kind::*;
+        [Confirm, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken, Confirmed]
+            .into_iter()
+            .find(|kind| *kind as u8 == header[0])
+    }
+}
+
 impl Record {
     /// A record without a payload.
     pub fn new(kind: Kind, rank: Rank, words: &[u64]) -> Self {
@@ -122,15 +132,12 @@ impl Record {
     /// Reads the header of a record with a payload of so many bytes, which is not read. None when it is no
     /// record.
     pub fn decode(header: &[u8; HEADER_BYTES], payload_bytes: usize) -> Option<Self> {
-        use Kind::*;
         let (words, _) = header.as_chunks::<8>();
         let first = u64::from_le_bytes(words[0]);
         if first >> 32 & PAYLOAD_LIMIT != payload_bytes as u64 {
             return None;
         }
-        let kind = [Confirm, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken, Confirmed]
-            .into_iter()
-            .find(|k| *k as u8 == first as u8)?;
+        let kind = Kind::of(header)?;
         let mut all = [0; 7];
         for (word, bytes) in all.iter_mut().zip(&words[1..]) {
             *word = u64::from_le_bytes(*bytes);

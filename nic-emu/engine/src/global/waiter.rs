@@ -2,17 +2,19 @@
 //! and takes what has come over them, so far as that needs no more than NIC memory. With elastic slices, and
 //! where links can be driven by ranks.
 //!
-//! What it can take: sends whose bytes ride in their descriptor or have come with it, and what is told of
-//! matches. A record of anything else, or one for which there is no room, stays in its link, and so does what
-//! comes behind it: that is the NIC thread's. Invariant: what the NIC thread holds back of a node's, on its
-//! way out or in, nothing goes past ([`crate::memory::node_state`]).
+//! What it can take: sends whose bytes ride in their descriptor or have come with it, and what is told
+//! of matches. Of anything else it leaves the record in its link, for the NIC thread, and goes past it.
+//! Only descriptors of sends keep their order: what comes behind one that stays, because there is no
+//! room for it say, stays, too. Invariant: what the NIC thread holds back of a node's, on its way out or
+//! in, no descriptor goes past ([`crate::memory::node_state`]).
 
 use super::arrival::{self, Arrived, is_awaited, matched_record};
 use super::departure::{self, Append, finish_send};
 use super::error::GlobalError;
 use super::link::PATIENT_RECORDS;
 use super::message::{payload_bytes, place};
-use super::record::{HEADER_BYTES, Kind, PostingSlice, Record};
+pub use super::record::HEADER_BYTES;
+use super::record::{Kind, PostingSlice, Record};
 use crate::matching::queued_message;
 use crate::memory::descriptor::{Payload, PointToPoint};
 use crate::memory::ring::{CELL_WORDS, LABEL};
@@ -30,14 +32,13 @@ pub trait NodeLinks {
     /// Receives what has come. True if something has.
     fn receive(&mut self) -> bool;
 
-    /// Shows the records that have come and that nobody has taken, of each node in its order, as long as they
-    /// are taken: one that is not stays where it is, with what comes behind it. With each comes a call that
-    /// appends an answer, a record without a payload, for the same node, for which there is room. True when
-    /// some stay that ranks cannot take.
+    /// Shows the records that have come, that nobody has taken, and that this rank has not gone past, of
+    /// each node in its order; of a long one the header alone, [`HEADER_BYTES`]. With each comes a call
+    /// that appends an answer, a record without a payload, for the same node, for which there is room.
     ///
     /// # Errors
     /// Those of `take`.
-    fn take(&mut self, take: &mut Take<'_>) -> Result<bool, Corrupt>;
+    fn take(&mut self, take: &mut Take<'_>) -> Result<Left, Corrupt>;
 
     /// Appends a record; false when there is no room for it, or no link that this rank can use.
     fn append(&mut self, to: u32, record: &[u8]) -> bool;
@@ -46,16 +47,35 @@ pub trait NodeLinks {
     fn send(&mut self, to: u32);
 }
 
-/// What is called for each record: its node, its bytes, and what appends an answer. Answers whether it is
-/// taken.
-pub type Take<'a> = dyn FnMut(u32, &[u8], &mut dyn FnMut(&[u8])) -> Result<bool, Corrupt> + 'a;
+/// What is called for each record: its node, its bytes, and what appends an answer.
+pub type Take<'a> = dyn FnMut(u32, &[u8], &mut dyn FnMut(&[u8])) -> Result<Taken, Corrupt> + 'a;
+
+/// What becomes of a record that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is taken.
+    Here,
+    /// It is the NIC thread's, and others may go past it.
+    ByThread,
+    /// It stays, and so do those behind it.
+    Stays,
+}
+
+/// What a look at the records that have come has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// There is something for the NIC thread, which others can go past.
+    pub for_thread: bool,
+    /// Something stays that nobody can go past before the NIC thread has taken it.
+    pub in_the_way: bool,
+}
 
 /// What a pass has done.
 pub struct Passed {
     /// Something has moved.
     pub moved: bool,
-    /// Something is left for the NIC thread.
-    pub left: bool,
+    /// What is left for the NIC thread.
+    pub left: Left,
     /// Ranks to wake, once the run token is given back.
     pub touched: Touched,
 }
@@ -106,7 +126,8 @@ impl Waiter {
             remote.by_ranks.taken.add(taken as i64);
             remote.by_ranks.moves.add(1);
         }
-        let left = left || remote.outbound.get() != 0 || !remote.matches.is_empty();
+        let in_the_way = left.in_the_way || remote.outbound.get() != 0 || !remote.matches.is_empty();
+        let left = Left { in_the_way, ..left };
         Ok(Passed { moved, left, touched: completer.touched })
     }
 }
@@ -127,10 +148,15 @@ impl Pass<'_> {
         from: u32,
         bytes: &[u8],
         answer: &mut dyn FnMut(&[u8]),
-    ) -> Result<bool, Corrupt> {
+    ) -> Result<Taken, Corrupt> {
         // What makes no sense the NIC thread finds, too, and says so.
-        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Ok(false) };
-        let Some(record) = Record::decode(header, payload.len()) else { return Ok(false) };
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(Taken::Stays);
+        };
+        if Kind::of(header).is_some_and(|kind| !matches!(kind, Kind::Matched | Kind::Send)) {
+            return Ok(Taken::ByThread);
+        }
+        let Some(record) = Record::decode(header, payload.len()) else { return Ok(Taken::Stays) };
         match record.kind {
             Kind::Matched if self.memory.local_rank(record.rank)?.is_some() => {
                 finish_send(self.memory, completer, from, &record)?;
@@ -138,7 +164,7 @@ impl Pass<'_> {
             Kind::Send if self.may_take(from, &record, payload)? => {
                 match arrival::take(self.memory, completer, from, (&record, payload), false) {
                     Err(GlobalError::Corrupt(corrupt)) => return Err(corrupt),
-                    Err(_) | Ok(Arrived::NoRoom) => return Ok(false),
+                    Err(_) | Ok(Arrived::NoRoom) => return Ok(Taken::Stays),
                     Ok(Arrived::Taken { answer: told, .. }) => {
                         if let Some(told) = told {
                             answer(&told.header(0));
@@ -147,10 +173,10 @@ impl Pass<'_> {
                     }
                 }
             }
-            _ => return Ok(false),
+            _ => return Ok(Taken::Stays),
         }
         self.taken += 1;
-        Ok(true)
+        Ok(Taken::Here)
     }
 
     /// Whether a descriptor is one of those that a rank can take.
