@@ -70,5 +70,6 @@ mod waiter;
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
+pub use record::HEADER_BYTES;
 pub use strobe_tree::neighbours;
-pub use waiter::{HEADER_BYTES, Left, NodeLinks, Passed, Take, Taken, Waiter};
+pub use waiter::{Left, NodeLinks, Passed, Take, Taken, Waiter};
