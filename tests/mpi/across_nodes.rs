@@ -68,9 +68,9 @@ fn vectors_of_any_size_go_between_nodes() {
 fn loops_go_on_however_far_a_node_is_ahead() {
     let job = |ranks, nodes| Job { nodes, limit: Duration::from_secs(300), ..Job::of(ranks) };
     for loops in ["bcast", "reduce", "one_way", "beside", "late"] {
-        holds_as_told("drift", &job(3, 2), &["60", loops]);
+        holds_as_told("drift", &job(3, 2), &["30", loops]);
     }
-    holds_as_told("drift", &job(4, 4), &["60", "late"]);
+    holds_as_told("drift", &job(4, 4), &["30", "late"]);
 }
 
 #[test]

@@ -110,9 +110,9 @@ fn loops_without_other_synchronisation_go_on_however_far_one_is_ahead() {
     let of = |ranks| Job { limit: Duration::from_secs(300), ..Job::of(ranks) };
     holds_as_told("drift", &of(3), &["600", "bcast"]);
     for loops in ["reduce", "scatter", "exscan", "one_way", "beside", "apart", "between"] {
-        holds_as_told("drift", &of(3), &["600", loops]);
+        holds_as_told("drift", &of(3), &["300", loops]);
     }
-    holds_as_told("drift", &of(5), &["20"]);
+    holds_as_told("drift", &of(5), &["10"]);
     let slice = SliceLength::Fixed(Duration::from_micros(50));
     holds_as_told("drift", &Job { slice, ..of(3) }, &["400", "bcast"]);
 }
@@ -305,7 +305,7 @@ fn messages_are_whole_on_both_sides_of_every_length_at_which_their_way_changes()
 #[test]
 fn a_hundred_thousand_messages_may_come_before_their_receives_from_one_and_from_many() {
     holds_as_told("early", &Job::of(2), &["100000", "65536", "100"]);
-    holds_as_told("early", &Job { nodes: 4, ..Job::of(5) }, &["25000", "65536", "100"]);
+    holds_as_told("early", &Job { nodes: 4, ..Job::of(5) }, &["10000", "65536", "100"]);
 }
 
 #[test]

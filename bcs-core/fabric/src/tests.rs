@@ -67,7 +67,7 @@ fn sim_keeps_every_promise_on_a_good_network() {
 #[test]
 fn sim_keeps_every_promise_on_a_rough_network() {
     let name = "sim_keeps_every_promise_on_a_rough_network";
-    conformance::run(&SimBed { name, network: NetworkModel::rough(), fanout: 3 }, 0..30);
+    conformance::run(&SimBed { name, network: NetworkModel::rough(), fanout: 3 }, 0..20);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn rings_carry_records_on_every_network() {
 #[test]
 fn sim_keeps_its_order_on_a_wild_network() {
     let name = "sim_keeps_its_order_on_a_wild_network";
-    conformance::run_orders(&SimBed { name, network: NetworkModel::wild(), fanout: 2 }, 0..150);
+    conformance::run_orders(&SimBed { name, network: NetworkModel::wild(), fanout: 2 }, 0..80);
 }
 
 /// Strobes all nodes and asks all of them, from node 0, blocking: the global protocol's two calls (paper,

@@ -11,6 +11,7 @@
 //! | `link` | the link to one other node: lifecycle and queues |
 //! | `handshake` | who is at the other end, and a link's first secrets |
 //! | `connection` | connections that are no link yet, or no link any more |
+//! | `host` | whether the host at the other end still answers |
 //! | `driver` | who moves it all: whoever polls |
 //!
 //! The kernel's TCP brings bytes, in order and without loss, and keeps the network from being flooded. Both
@@ -22,18 +23,18 @@
 //! are longer than a record; so do records of the [`Road`], which are handed on as they are.
 //!
 //! **When what moves.** Calls queue; [`Fabric::progress`], [`Fabric::wait`] and [`Road::poll`] send and
-//! receive. So several operations that are started together travel together. A fabric that is not polled for
-//! the idle timeout is taken for dead by the others. A driver with an event loop waits for
+//! receive. So several operations that are started together travel together. A driver with an event loop waits for
 //! [`TcpFabric::as_fd`] to become readable and for [`TcpFabric::next_timeout`] to pass, whichever comes
 //! first, and then calls [`Fabric::progress`].
 //!
 //! **Who is dead.** A node whose link breaks: because its connection ends, because nothing comes for the idle
-//! timeout, because it does not keep the protocol, because it cannot be reached when it is needed. One that
-//! leaves with [`TcpFabric::shutdown`] is not, unless operations include it.
+//! timeout ([`Silence`] says from whom), because it does not keep the protocol, because it cannot be reached
+//! when it is needed. One that leaves with [`TcpFabric::shutdown`] is not, unless operations include it.
 
 mod connection;
 mod driver;
 mod handshake;
+mod host;
 mod link;
 mod memory;
 mod message;
@@ -46,7 +47,7 @@ mod tls;
 pub use bcs_fabric::{BindError, LinkError, Member, NetworkId, RosterError};
 pub use driver::TcpFabric;
 pub use link::LinkStatistics;
-pub use options::TcpOptions;
+pub use options::{Silence, TcpOptions};
 
 use bcs_core::PortRange;
 use bcs_core::event::{EventId, EventTable};

@@ -8,6 +8,17 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 use std::time::Duration;
 
+/// Whose silence it is that makes a node count as dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// That of its fabric, which is to be driven more often than the idle timeout: for nodes that are there to
+    /// answer.
+    Fabric,
+    /// That of its host: as long as the system there acknowledges what it is sent, the node is not lost, but
+    /// works, or is stopped.
+    Host,
+}
+
 /// How a node binds to its network.
 #[derive(Clone, Debug)]
 pub struct TcpOptions {
@@ -26,9 +37,11 @@ pub struct TcpOptions {
     pub fanout: usize,
     /// A link that is quiet says so this often, that the other end does not take it for broken.
     pub keep_alive: Duration,
-    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead. From 1
-    /// ms; the fabric must be driven more often than this.
+    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead, from 1 ms:
+    /// if that is so of its host, too, where `silence` says so.
     pub idle_timeout: Duration,
+    /// Whose silence breaks a link.
+    pub silence: Silence,
     /// A node that cannot be reached for so long when it is needed is dead.
     pub connect_timeout: Duration,
     /// How many bytes of this node's own operations may wait to be sent; more are refused as busy. One
@@ -44,7 +57,8 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// Any port, sealed, and the default patience: keep-alive 100 ms, idle timeout 3 s, connect timeout 10 s.
+    /// Any port, sealed, and the default patience: keep-alive 100 ms, idle timeout 3 s of the fabric, connect
+    /// timeout 10 s.
     pub fn new(network: NetworkId, credential: Credential, listen: IpAddr) -> Self {
         Self {
             network,
@@ -55,6 +69,7 @@ impl TcpOptions {
             fanout: bcs_fabric::tree::DEFAULT_FANOUT,
             keep_alive: Duration::from_millis(100),
             idle_timeout: Duration::from_secs(3),
+            silence: Silence::Fabric,
             connect_timeout: Duration::from_secs(10),
             queue_bytes: 64 << 20,
             ring_bytes: LinkLayout::default().ring_bytes(),

@@ -5,14 +5,23 @@
 //! and Linux lets it be for a whole slice of a millisecond and more where the others are in another
 //! scheduling group (a session of its own, a container), since a yield gives way to one's own group only. So
 //! who polls asks now and then how many want to run, and sleeps where that is too many.
+//!
+//! Who sleeps leaves its messages to NIC threads, which then want to run, too: a crowd would stay one by
+//! itself when those have long gone who made it. So the machine is taken for free again after a while, and
+//! later each time that it turns out not to be.
 
 use crate::policy::CROWD_GOOD_FOR_NS;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
+use std::ops::RangeInclusive;
 
 /// Twice as many as the answers that have to outweigh the others until the machine is taken for one that
 /// stays crowded.
 const MOST_PRESSURE: u32 = 32;
+
+/// How long a crowded machine is taken for one, in nanoseconds: at first, and at most. To find that it still
+/// is takes half of [`MOST_PRESSURE`] answers, some 0.3 ms.
+const CROWDED_NS: RangeInclusive<u64> = 1_000_000..=64_000_000;
 
 /// Asks how many want to run.
 #[derive(Debug)]
@@ -24,6 +33,10 @@ pub struct Crowd {
     is_crowded: bool,
     /// Of the last answers, how many more said that it is than that it is not: 0 to [`MOST_PRESSURE`].
     pressure: u32,
+    /// When the pressure came to count as that of a crowd last.
+    crowded_at_ns: u64,
+    /// How long the machine is taken for crowded from then on.
+    crowded_for_ns: u64,
 }
 
 impl Crowd {
@@ -39,6 +52,8 @@ impl Crowd {
             asked_ns: 0,
             is_crowded: local_ranks >= cores,
             pressure: 0,
+            crowded_at_ns: 0,
+            crowded_for_ns: *CROWDED_NS.start(),
         }
     }
 
@@ -46,7 +61,7 @@ impl Crowd {
     /// something every now and then makes no crowd.
     pub fn stays_crowded(&self) -> bool {
         match self.file {
-            Some(_) => self.pressure > MOST_PRESSURE / 2,
+            Some(_) => self.is_pressed(),
             None => self.is_crowded,
         }
     }
@@ -60,12 +75,34 @@ impl Crowd {
             let running =
                 rustix::io::pread(file, &mut text, 0).ok().and_then(|length| running(&text[..length]));
             self.is_crowded = running.is_none_or(|running| running > self.processors);
-            self.pressure = match self.is_crowded {
-                true => MOST_PRESSURE.min(self.pressure + 1),
-                false => self.pressure.saturating_sub(1),
-            };
+            self.press(now_ns);
         }
         self.is_crowded
+    }
+
+    fn is_pressed(&self) -> bool {
+        self.pressure > MOST_PRESSURE / 2
+    }
+
+    /// Takes the last answer into account.
+    fn press(&mut self, now_ns: u64) {
+        let was_pressed = self.is_pressed();
+        self.pressure = match self.is_crowded {
+            true => MOST_PRESSURE.min(self.pressure + 1),
+            false => self.pressure.saturating_sub(1),
+        };
+        let since_ns = now_ns.saturating_sub(self.crowded_at_ns);
+        if !self.is_pressed() {
+            return;
+        }
+        let (least, most) = CROWDED_NS.into_inner();
+        if !was_pressed {
+            let is_again = since_ns < 2 * self.crowded_for_ns;
+            self.crowded_for_ns = if is_again { most.min(2 * self.crowded_for_ns) } else { least };
+            self.crowded_at_ns = now_ns;
+        } else if since_ns >= self.crowded_for_ns {
+            self.pressure = 0;
+        }
     }
 }
 
@@ -100,6 +137,38 @@ mod tests {
         assert!(crowd.is_crowded(CROWD_GOOD_FOR_NS));
         crowd.processors = u32::MAX;
         assert!(crowd.is_crowded(2 * CROWD_GOOD_FOR_NS - 1) && !crowd.is_crowded(2 * CROWD_GOOD_FOR_NS));
+    }
+
+    /// What a crowd of so many stays taken for, in looks of 20 us: for how many of them it is crowded.
+    fn crowded_looks(crowd: &mut Crowd, processors: u32, looks: std::ops::Range<u64>) -> u64 {
+        crowd.processors = processors;
+        let mut crowded = 0;
+        for look in looks {
+            crowd.is_crowded((look + 1) * CROWD_GOOD_FOR_NS);
+            crowded += u64::from(crowd.stays_crowded());
+        }
+        crowded
+    }
+
+    #[test]
+    fn a_crowd_that_lasts_is_taken_for_one_nearly_always_and_one_that_has_gone_is_soon_forgotten() {
+        let mut crowd = Crowd::new(1, u32::MAX);
+        if crowd.file.is_none() {
+            return;
+        }
+        const SECOND: u64 = 1_000_000_000 / CROWD_GOOD_FOR_NS;
+        let crowded = crowded_looks(&mut crowd, 0, 0..SECOND / 2);
+        assert!(crowded > SECOND / 2 * 9 / 10, "{crowded} of {}", SECOND / 2);
+        // Now and then it is tried whether it still is.
+        let crowded = crowded_looks(&mut crowd, 0, SECOND / 2..SECOND);
+        assert!(crowded > SECOND / 2 * 9 / 10 && crowded < SECOND / 2, "{crowded} of {}", SECOND / 2);
+        let longest = CROWDED_NS.end() / CROWD_GOOD_FOR_NS;
+        let crowded = crowded_looks(&mut crowd, u32::MAX, SECOND..2 * SECOND);
+        assert!(crowded <= longest, "{crowded}");
+        // A short one, after a while without any.
+        let crowded = crowded_looks(&mut crowd, 0, 2 * SECOND..2 * SECOND + 20);
+        assert_eq!(crowded, 20 - u64::from(MOST_PRESSURE / 2));
+        assert_eq!(crowd.crowded_for_ns, *CROWDED_NS.start());
     }
 
     #[test]

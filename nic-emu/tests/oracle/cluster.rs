@@ -378,7 +378,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 10, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 10, ..ProptestConfig::default() })]
     #[test]
     fn random_programs_on_many_nodes_keep_the_rules_of_mpi(shape in shape(6usize..33, 1..20, 0)) {
         run(&shape, None);
@@ -386,7 +386,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 10, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 10, ..ProptestConfig::default() })]
     #[test]
     fn random_programs_in_fixed_slices_keep_the_rules_of_mpi(shape in shape(1usize..6, 1..25, 500_000)) {
         run(&shape, None);

@@ -8,7 +8,9 @@
 use super::super::connection::{ACCEPTS_A_ROUND, CloseCode, GUESTS_LIMIT, Guest, HANDSHAKE_TIMEOUT};
 use super::super::connection::{LINGERING, Lingering, RETRY, begin_connect, prepare};
 use super::super::handshake::{Handshake, HandshakeError, LinkContext, Session};
+use super::super::host::is_lost;
 use super::super::link::{LinkState, Wire};
+use super::super::options::Silence;
 use super::super::poller::Token;
 use super::{PeerFault, TcpFabric, now};
 use bcs_core::global_memory::GlobalMemory;
@@ -19,6 +21,7 @@ use bcs_fabric::{FabricError, Member};
 use bcs_link::{CloseWhen, FaultKind, LinkFault, LinkSecrets, Protection, Side};
 use rustls::pki_types::ServerName;
 use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// When nothing is due: far away.
@@ -376,17 +379,22 @@ impl<M: GlobalMemory> TcpFabric<M> {
                     );
                     return self.break_link(node, reason);
                 }
-                if silent_at <= now {
+                let is_silent = silent_at <= now;
+                let host_answers = || {
+                    options.silence == Silence::Host
+                        && !is_lost(wire.stream.as_fd(), options.idle_timeout).unwrap_or(true)
+                };
+                if is_silent && !host_answers() {
                     let reason = format!("nothing has come from it for {:?}", options.idle_timeout);
                     return self.break_link(node, reason);
                 }
-                let mut next = silent_at.min(speak_at);
+                let mut next = speak_at;
                 if speak_at <= now {
                     wire.owned.end.want_frame();
-                    next = silent_at.min(now + options.keep_alive);
+                    next = now + options.keep_alive;
                     self.mark(node);
                 }
-                self.look_by(next);
+                self.look_by(if is_silent { next } else { next.min(silent_at) });
             }
             (LinkState::Up | LinkState::Idle | LinkState::Departed | LinkState::Broken(_), _) => {}
         }

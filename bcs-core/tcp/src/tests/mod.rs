@@ -292,6 +292,29 @@ fn a_node_that_falls_silent_is_found_dead_and_one_that_is_dropped_at_once() {
 }
 
 #[test]
+fn a_node_whose_host_answers_is_not_lost_however_long_it_is_not_driven() {
+    let mut ports = start(2, |options| options.silence = Silence::Host);
+    all_reach_all(&mut ports);
+    let mut stopped = ports.pop().unwrap();
+    let put = |port: &mut MappedFabric, to: u32| {
+        let (data, to) = (Source::Bytes(b"word"), NodeSet::single(NodeId(to)));
+        port.xfer_and_signal(data, &to, GlobalAddress(0), None, Some(EventId(2))).unwrap();
+    };
+    put(&mut ports[0], 1);
+    for seconds in 1..10 * PATIENCE.as_secs() {
+        driver::AHEAD.set(Duration::from_secs(seconds));
+        ports[0].progress().unwrap();
+        assert!(ports[0].dead().is_empty(), "{seconds} s: {:?}", ports[0].broken_link(NodeId(1)));
+    }
+    // It goes on, and hears what was said meanwhile.
+    put(&mut stopped, 0);
+    ports.push(stopped);
+    drive_until(&mut ports, "both words", |ports| {
+        ports.iter_mut().all(|port| port.dead().is_empty() && port.test_event(EventId(2)).unwrap() >= 1)
+    });
+}
+
+#[test]
 fn a_node_that_is_driven_is_heard_of_and_one_that_is_not_is_not() {
     let mut ports = start(3, |options| options.keep_alive = Duration::from_millis(1));
     ports.iter_mut().for_each(MappedFabric::begin_connect_all);

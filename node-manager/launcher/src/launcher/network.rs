@@ -5,7 +5,7 @@ use bcs_core::{EventTable, Transport};
 use bcs_credentials::Credential;
 use bcs_fabric::{DrivenRoad, NetworkId};
 use bcs_quic::{QuicOptions, QuicPort, map_memory};
-use bcs_tcp::{TcpOptions, TcpPort};
+use bcs_tcp::{Silence, TcpOptions, TcpPort};
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::{EVENTS, EVENTS_WITH_RINGS};
 use std::fmt::Display;
@@ -39,7 +39,8 @@ impl JobPort {
             Transport::Tcp => {
                 let options = TcpOptions::new(id, credential, network.listen);
                 let seal = network.seal;
-                TcpPort::bind(TcpOptions { ports, seal, idle_timeout: SILENCE, ..options })
+                let silence = Silence::Host;
+                TcpPort::bind(TcpOptions { ports, seal, idle_timeout: SILENCE, silence, ..options })
                     .map(|port| Self::Tcp(Box::new(port)))
             }
             Transport::Quic => {
