@@ -12,7 +12,7 @@ use crate::broadcast::{self, Broadcaster};
 use crate::card::{Card, CardError};
 use crate::far::Windows;
 use crate::gather::{Answers, Gatherer};
-use crate::link::{Link, LinkState};
+use crate::link::{Link, LinkState, SendError};
 use crate::options::ElanOptions;
 use crate::window::{Cell, ROAD_RING, Word};
 use bcs_core::global_memory::{GlobalMemory, SparseMemory};
@@ -161,7 +161,15 @@ impl<M: GlobalMemory> ElanFabric<M> {
             if node == own || !link.is_open() {
                 continue;
             }
-            moved |= link.advance(&self.card, &self.windows, node, &mut self.backlog)?;
+            match link.advance(&self.card, &self.windows, node, &mut self.backlog) {
+                Ok(has_moved) => moved |= has_moved,
+                Err(SendError::Card(error)) => return Err(error),
+                Err(SendError::Wire(error)) => {
+                    self.break_link(node, SendError::Wire(error).to_string())?;
+                    continue;
+                }
+            }
+            let link = &self.links[node.index()];
             if let Some(answers) = link.untaken_answers() {
                 self.reject(
                     node,
@@ -302,11 +310,11 @@ impl<M: GlobalMemory> ElanFabric<M> {
                     }
                     _ => {
                         let before = group.replace((lane, message, vec![to]));
-                        self.send_group(before);
+                        self.send_group(before)?;
                     }
                 }
             }
-            self.send_group(group);
+            self.send_group(group)?;
             while let Some(Receipt { to, message, .. }) = self.tree.poll_receipt() {
                 if self.may_send(to, &message)? {
                     self.links[to.index()].push(self.windows.node, Lane::Control, message, &mut self.backlog);
@@ -329,32 +337,40 @@ impl<M: GlobalMemory> ElanFabric<M> {
         Ok(link.is_open())
     }
 
-    fn send_group(&mut self, group: Option<(Lane, Message, Vec<NodeId>)>) {
-        let Some((lane, message, mut nodes)) = group else { return };
+    fn send_group(&mut self, group: Option<(Lane, Message, Vec<NodeId>)>) -> Result<(), CardError> {
+        let Some((lane, message, mut nodes)) = group else { return Ok(()) };
         // A node may have died since.
         nodes.retain(|node| self.links[node.index()].is_open());
+        let is_broadcast = nodes.len() > 1;
+        let is_gathered = is_broadcast && self.gatherer.gathers(self.windows.node, &message);
         if let Message::Decide { operation, wave, .. } = &message
             && operation.initiator == self.windows.node
         {
             self.gatherer.supersede(*operation, *wave);
         }
-        if nodes.len() < 2 {
+        if !is_broadcast {
             for node in nodes {
                 let own = self.windows.node;
                 self.links[node.index()].push(own, lane, message.clone(), &mut self.backlog);
             }
-            return;
+            return Ok(());
         }
-        let is_gathered = self.gatherer.gathers(self.windows.node, &message);
         let before = nodes.iter().map(|node| (*node, self.links[node.index()].pushed())).collect();
-        let pushed = self.broadcaster.push(&self.windows, message.clone(), is_gathered, before);
-        debug_assert!(pushed.is_ok(), "an own message can be encoded: {pushed:?}");
-        let Ok(number) = pushed else { return };
-        for node in &nodes {
-            self.links[node.index()].last_broadcast = number;
+        match self.broadcaster.push(&self.windows, message.clone(), is_gathered, before) {
+            Ok(number) => {
+                for node in &nodes {
+                    self.links[node.index()].last_broadcast = number;
+                }
+                self.gatherer.note(&message, is_gathered, &nodes.into_iter().collect(), number);
+            }
+            Err(error) => {
+                let reason = SendError::Wire(error).to_string();
+                for node in nodes {
+                    self.break_link(node, reason.clone())?;
+                }
+            }
         }
-        let nodes = nodes.into_iter().collect();
-        self.gatherer.note(&message, is_gathered, &nodes, number);
+        Ok(())
     }
 
     /// The other end does not keep the protocol: its node is dead.
@@ -366,6 +382,8 @@ impl<M: GlobalMemory> ElanFabric<M> {
     fn depart(&mut self, node: NodeId) -> Result<(), CardError> {
         let link = &mut self.links[node.index()];
         link.state = LinkState::Departed;
+        // It takes no more broadcasts, and its card may be gone.
+        self.broadcaster.forget(&self.card, &self.windows, node)?;
         if link.discard(self.windows.node, &mut self.backlog) || self.tree.involves(node) {
             self.break_link(node, "it has left, but was still needed".into())?;
         }
@@ -415,7 +433,10 @@ impl<M: GlobalMemory> ElanFabric<M> {
             let has_come = broadcast::next(&self.windows, node, link.taken_broadcast);
             node == self.windows.node
                 || !link.is_open()
-                || link.is_idle() && link.is_heard(&self.windows, node) && matches!(has_come, Ok(None))
+                || link.has_greeted()
+                    && link.is_idle()
+                    && link.is_heard(&self.windows, node)
+                    && matches!(has_come, Ok(None))
         };
         self.broadcaster.is_idle() && self.gatherer.is_idle() && links.all(is_quiet)
     }

@@ -228,8 +228,8 @@ fn check(options: &ElanOptions) -> Result<Layout, BindError> {
     if options.nodes == 0 || options.nodes > MAX_NODES {
         return refused("nodes", &options.nodes, "at least 1, and no more than a node set holds");
     }
-    if !is_size(options.ring_bytes, 4 << 10, 64 << 20) {
-        return refused("ring_bytes", &options.ring_bytes, "a power of two from 4 KB to 64 MB");
+    if !is_size(options.ring_bytes, 8 << 10, 64 << 20) {
+        return refused("ring_bytes", &options.ring_bytes, "a power of two from 8 KB to 64 MB");
     }
     if !is_size(options.slot_bytes, 1 << 10, 1 << 20) {
         return refused("slot_bytes", &options.slot_bytes, "a power of two from 1 KB to 1 MB");

@@ -34,6 +34,16 @@ pub(crate) enum LinkState {
     Broken(String),
 }
 
+/// Why what waits does not go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error(transparent)]
+    Card(#[from] CardError),
+    /// The node cannot be sent what it needs.
+    #[error("a message to it cannot be encoded: {0}")]
+    Wire(#[from] WireError),
+}
+
 /// A message that is not in its ring as a whole.
 #[derive(Debug)]
 struct Waiting {
@@ -139,19 +149,15 @@ impl Link {
     /// Brings what waits into the rings, and the rings to the other node. True when something has moved.
     ///
     /// # Errors
-    /// The card does not begin a put.
+    /// The card does not begin a put, or a message cannot be encoded.
     pub fn advance(
         &mut self,
         card: &Card,
         windows: &Windows,
         to: NodeId,
         backlog: &mut Backlog,
-    ) -> Result<bool, CardError> {
-        // A message of this node's own that cannot be encoded is a fault of this program; none can be so
-        // long.
-        let filled = self.fill(windows, to, backlog);
-        debug_assert!(filled.is_ok(), "{filled:?}");
-        let mut moved = filled.unwrap_or_default();
+    ) -> Result<bool, SendError> {
+        let mut moved = self.fill(windows, to, backlog)?;
         for ring in 0..RINGS {
             moved |= self.send[ring].advance(card, windows, (to, ring))?;
             moved |= self.receive[ring].tell(card, windows, (to, ring))?;

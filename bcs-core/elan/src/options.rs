@@ -26,7 +26,7 @@ pub struct ElanOptions {
     pub capability: Option<String>,
     /// The number of children of a node in the tree, where there is no NIC library.
     pub fanout: usize,
-    /// Bytes of each ring from a node to another: a power of two from 4 KB to 64 MB. Each node has three from
+    /// Bytes of each ring from a node to another: a power of two from 8 KB to 64 MB. Each node has three from
     /// each other one. All nodes say the same.
     pub ring_bytes: usize,
     /// Bytes of a slot for broadcasts, of which each node has four from each: a power of two from 1 KB to 1

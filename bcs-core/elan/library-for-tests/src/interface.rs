@@ -59,7 +59,15 @@ pub unsafe fn state_of<'a>(state: *mut State) -> &'a State {
     }
 }
 
-/// The card's address of memory that a caller names.
+/// The card's address that stands for memory of another process: whether that has it is seen there.
+fn far_address(state: &State, address: *mut c_void) -> u64 {
+    match lock(&state.machine).arena(state.process).to_card(address.cast()) {
+        Some(card) => card,
+        None => fault(&format!("{address:p} of process {} stands for no memory", state.process)),
+    }
+}
+
+/// The card's address of memory of its own that a caller names.
 fn card_address(state: &State, address: *mut c_void, bytes: usize) -> u64 {
     let mut machine = lock(&state.machine);
     let arena = machine.arena(state.process);
@@ -185,7 +193,7 @@ pub unsafe extern "C" fn elan_put(
     // SAFETY: by the contract.
     let state = unsafe { state_of(state) };
     let from = (state.process, card_address(state, source, bytes));
-    let to = (process, card_address(state, destination, bytes));
+    let to = (process, far_address(state, destination));
     let mut machine = lock(&state.machine);
     machine.counts.puts += 1;
     pointer_of(machine.begin(state.process, Work::copy(from, to, bytes)))
@@ -205,7 +213,7 @@ pub unsafe extern "C" fn elan_get(
 ) -> *mut c_void {
     // SAFETY: by the contract.
     let state = unsafe { state_of(state) };
-    let from = (process, card_address(state, source, bytes));
+    let from = (process, far_address(state, source));
     let to = (state.process, card_address(state, destination, bytes));
     let mut machine = lock(&state.machine);
     machine.counts.gets += 1;

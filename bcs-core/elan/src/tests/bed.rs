@@ -87,6 +87,8 @@ pub(super) fn join(ports: Vec<ElanPort>) -> Vec<TestFabric> {
 pub(super) struct ElanCluster {
     pub ports: Vec<TestFabric>,
     pub hooks: Hooks,
+    /// The state of one of the processes, by which the library knows the machine.
+    state: *mut State,
     capability: String,
     dead: NodeSet,
     /// Who still has to be told of which death: one of them in each step. So a job's control network does.
@@ -102,36 +104,52 @@ impl ElanCluster {
             adapt(&mut options);
             ElanPort::bind(options).unwrap()
         };
-        let ports = join((0..nodes).map(bind).collect());
-        let hooks = Hooks::load(&Library::open(&library()).unwrap()).unwrap();
-        // SAFETY: the state of a fabric that lives.
-        unsafe { (hooks.elan_test_seed)(ports[0].card.state(), seed) };
-        let random = fastrand::Rng::with_seed(seed);
-        let capability = capability(0, nodes, context);
-        Self { ports, hooks, capability, dead: NodeSet::new(), untold: Vec::new(), random }
+        Self::of(join((0..nodes).map(bind).collect()), capability(0, nodes, context), seed)
     }
 
-    fn state(&self) -> *mut State {
-        self.ports[0].card.state()
+    /// The cluster of these fabrics, which are all of one network; the capability of one of them.
+    pub fn of(ports: Vec<TestFabric>, capability: String, seed: u64) -> Self {
+        let hooks = Hooks::load(&Library::open(&library()).unwrap()).unwrap();
+        let state = ports[0].card.state();
+        // SAFETY: the state of a fabric of the machine, which the machine keeps.
+        unsafe { (hooks.elan_test_seed)(state, seed) };
+        let random = fastrand::Rng::with_seed(seed);
+        Self { ports, hooks, state, capability, dead: NodeSet::new(), untold: Vec::new(), random }
+    }
+
+    /// From now on a thread moves the cards.
+    pub fn run(&self) {
+        // SAFETY: as below.
+        unsafe { (self.hooks.elan_test_run)(self.state) };
     }
 
     pub fn counts(&self) -> Counts {
-        // SAFETY: the state of a fabric that lives, as below.
-        unsafe { (self.hooks.elan_test_counts)(self.state()) }
+        // SAFETY: the state of a process of the machine, which the machine keeps.
+        unsafe { (self.hooks.elan_test_counts)(self.state) }
+    }
+
+    /// The nodes that are driven here, and have not been killed.
+    fn living(&self) -> NodeSet {
+        let nodes: NodeSet = self.ports.iter().map(|port| port.own()).collect();
+        nodes.difference(&self.dead)
+    }
+
+    fn index(&self, node: NodeId) -> usize {
+        self.ports.iter().position(|port| port.own() == node).unwrap()
     }
 
     fn is_quiet(&self) -> bool {
-        let living = NodeSet::all(self.ports.len() as u32).difference(&self.dead);
+        let living = self.living();
         // SAFETY: as above.
-        let ready = unsafe { (self.hooks.elan_test_ready)(self.state()) };
+        let ready = unsafe { (self.hooks.elan_test_ready)(self.state) };
         let knows_itself = |node: NodeId| {
-            let port = &self.ports[node.index()];
-            let is_held_for_dead = |other: NodeId| self.ports[other.index()].tree.dead().contains(node);
+            let port = &self.ports[self.index(node)];
+            let is_held_for_dead = |other: NodeId| self.ports[self.index(other)].tree.dead().contains(node);
             port.tree.is_cut_off() || !living.iter().any(is_held_for_dead)
         };
         self.untold.is_empty()
             && ready == 0
-            && living.iter().all(|node| self.ports[node.index()].is_idle() && knows_itself(node))
+            && living.iter().all(|node| self.ports[self.index(node)].is_idle() && knows_itself(node))
     }
 }
 
@@ -139,7 +157,8 @@ impl Cluster for ElanCluster {
     type Port = TestFabric;
 
     fn port(&mut self, node: NodeId) -> &mut TestFabric {
-        &mut self.ports[node.index()]
+        let index = self.index(node);
+        &mut self.ports[index]
     }
 
     /// Lets the cards do some pieces of operations, and drives one node.
@@ -147,15 +166,15 @@ impl Cluster for ElanCluster {
         let is_quiet = self.is_quiet();
         if !self.untold.is_empty() && self.random.bool() {
             let (to, dead) = self.untold.swap_remove(self.random.usize(..self.untold.len()));
-            self.ports[to.index()].declare_dead(dead).unwrap();
+            self.port(to).declare_dead(dead).unwrap();
         }
         for _ in 0..self.random.u32(..4) {
             // SAFETY: as above.
-            unsafe { (self.hooks.elan_test_step)(self.state()) };
+            unsafe { (self.hooks.elan_test_step)(self.state) };
         }
-        let node = NodeId(self.random.u32(..self.ports.len() as u32));
-        if !self.dead.contains(node) {
-            self.ports[node.index()].progress().unwrap();
+        let index = self.random.usize(..self.ports.len());
+        if !self.dead.contains(self.ports[index].own()) {
+            self.ports[index].progress().unwrap();
         }
         !is_quiet
     }
@@ -163,9 +182,9 @@ impl Cluster for ElanCluster {
     fn kill(&mut self, node: NodeId) {
         if self.dead.insert(node) {
             // SAFETY: as above.
-            unsafe { (self.hooks.elan_test_kill)(self.state(), node.0) };
+            unsafe { (self.hooks.elan_test_kill)(self.state, node.0) };
             self.untold.retain(|(to, _)| *to != node);
-            let living = NodeSet::all(self.ports.len() as u32).difference(&self.dead);
+            let living = self.living();
             self.untold.extend(living.iter().map(|survivor| (survivor, node)));
         }
     }
