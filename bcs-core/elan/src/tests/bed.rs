@@ -193,10 +193,15 @@ impl Cluster for ElanCluster {
 impl Drop for ElanCluster {
     fn drop(&mut self) {
         self.ports.clear();
-        let capability = CString::new(self.capability.clone()).unwrap();
-        // SAFETY: the fabrics are gone, and nobody else has the memory.
-        unsafe { (self.hooks.elan_test_forget)(capability.as_ptr()) };
+        forget(&self.hooks, self.capability.clone());
     }
+}
+
+/// Ends the processes of a machine, by the capability of one of them; their fabrics are gone.
+pub(super) fn forget(hooks: &Hooks, capability: String) {
+    let capability = CString::new(capability).unwrap();
+    // SAFETY: nobody but the fabrics had the memory.
+    unsafe { (hooks.elan_test_forget)(capability.as_ptr()) };
 }
 
 /// A bed for the suite.

@@ -5,6 +5,7 @@
 //! | `bed` | clusters whose nodes and cards a test drives |
 //! | `acts` | what the card does for an operation, counted |
 //! | `joining` | what keeps a node from joining, and who leaves |
+//! | `large` | a transfer that no buffer holds |
 //! | `threads` | nodes and cards with threads of their own |
 //! | `damage` | windows in which others have written what is no message |
 
@@ -12,6 +13,7 @@ mod acts;
 mod bed;
 mod damage;
 mod joining;
+mod large;
 mod threads;
 
 use bcs_fabric::conformance;
