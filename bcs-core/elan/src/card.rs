@@ -254,6 +254,7 @@ impl Card {
         };
         let (lowest, highest) = (processes.start, processes.end - 1);
         let answer = NonNull::from(Box::leak(Box::new(0)));
+        let mut question = Question { transfer: None, answer };
         // SAFETY: by the contract; the place of the answer is freed only when the event is complete.
         let event = unsafe {
             (nic.bcs_elan_conditional)(
@@ -266,8 +267,8 @@ impl Card {
                 answer.as_ptr(),
             )
         };
-        let transfer = begun(event, "conditional", 8, processes)?;
-        Ok(Some(Question { transfer: Some(transfer), answer }))
+        question.transfer = Some(begun(event, "conditional", 8, processes)?);
+        Ok(Some(question))
     }
 
     /// Whether a transfer has ended; then it is taken.

@@ -41,9 +41,17 @@ pub struct ElanOptions {
     pub poll_interval: Duration,
 }
 
+/// Bytes of a ring and of a slot in networks of up to so many nodes: each node has six rings and four slots
+/// for each other one, so that 64 and 256 nodes have windows of 112 MB, and 1,024 of 128 MB.
+const SIZES: [(u32, usize, usize); 3] =
+    [(64, 256 << 10, 64 << 10), (256, 64 << 10, 16 << 10), (u32::MAX, 16 << 10, 8 << 10)];
+
 impl ElanOptions {
-    /// Quadrics' library by its name, no NIC library, the capability of RMS or Slurm, rings of 256 KB.
+    /// Quadrics' library by its name, no NIC library, the capability of RMS or Slurm; rings and slots are
+    /// smaller the more nodes there are.
     pub fn new(network: NetworkId, name: impl Into<String>, process: u32, nodes: u32) -> Self {
+        let fits = |(most, ..): &&(u32, usize, usize)| nodes <= *most;
+        let (_, ring_bytes, slot_bytes) = SIZES.iter().find(fits).copied().unwrap_or(SIZES[2]);
         Self {
             network,
             name: name.into(),
@@ -53,8 +61,8 @@ impl ElanOptions {
             nic_library: None,
             capability: None,
             fanout: bcs_fabric::tree::DEFAULT_FANOUT,
-            ring_bytes: 256 << 10,
-            slot_bytes: 64 << 10,
+            ring_bytes,
+            slot_bytes,
             queue_bytes: 64 << 20,
             spin: Duration::from_micros(50),
             poll_interval: Duration::from_micros(50),

@@ -16,12 +16,28 @@ mod joining;
 mod large;
 mod threads;
 
+use super::{ElanOptions, check};
 use bcs_fabric::conformance;
-use bed::ElanBed;
+use bed::{ElanBed, ElanCluster, NETWORK};
 
 /// Rings and slots of a few messages, which large transfers fill many times.
 fn bed(name: &'static str) -> ElanBed {
     ElanBed { name, has_nic_library: true, ring_bytes: 16 << 10, slot_bytes: 8 << 10 }
+}
+
+/// What the NIC of a job asks of its network.
+fn carries_jobs<F: bcs_fabric::DrivenRoad>(_fabric: &F) {}
+
+#[test]
+fn networks_of_any_size_have_windows_that_can_be_and_a_fabric_that_jobs_can_have() {
+    for nodes in [1, 64, 65, 256, 257, 1024] {
+        let options = ElanOptions::new(NETWORK, "node", 0, nodes);
+        let bytes = check(&options).unwrap().bytes().unwrap();
+        assert!(bytes < 144 << 20, "{nodes} nodes need windows of {bytes} bytes");
+    }
+    let cluster = ElanCluster::new(1, 1, |_| {});
+    assert!(!cluster.ports[0].has_broadcasts());
+    carries_jobs(&cluster.ports[0]);
 }
 
 #[test]
