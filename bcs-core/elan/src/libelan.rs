@@ -39,8 +39,8 @@ functions! {
     /// libelan.
     Libelan {
         /// Takes a capability from a text such as `N3C17-17-17N0-15R1b`: this is node 3 of the nodes 0 to 15,
-        /// with the hardware context 17 of the contexts 17 to 17, on rail 1, processes in blocks. Negative
-        /// when the text is none. Source: MPICH (`init_elan`), NewMadeleine (`nm_qsnet_init`).
+        /// with the hardware context 17 of the contexts 17 to 17. What `R1b` says no source tells; all write
+        /// it. Negative when the text is none. Source: MPICH (`init_elan`), NewMadeleine (`nm_qsnet_init`).
         elan_generateCapability: fn(text: *mut c_char) -> c_int;
         /// Makes the state of this process from the capability that RMS, Slurm or
         /// `elan_generateCapability` has left. Null when there is none. Source: edb (`elan_init(0)`), Open
@@ -77,7 +77,8 @@ functions! {
             state: *mut State, source: *mut c_void, destination: *mut c_void, bytes: usize, process: c_uint
         ) -> *mut Event;
         /// Whether an event is complete, looked at so many times more; if so, the event is over, and not to
-        /// be named again. Source: GASNet (`gasnete_evtbin_done`), MPICH, ARMCI.
+        /// be named again. Source: GASNet (`GASNETC_ELAN_POLLITERS`), MPICH, ARMCI; that it is over then,
+        /// GASNet says of the events of tports.
         elan_poll: fn(event: *mut Event, tries: c_long) -> c_int;
     }
 }

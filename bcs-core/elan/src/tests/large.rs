@@ -1,4 +1,4 @@
-//! A transfer that no ring, slot or queue holds.
+//! Transfers that no ring, slot or queue holds.
 
 use super::super::*;
 use super::bed::{capability, new_context, options};
@@ -6,8 +6,10 @@ use crate::library::Library;
 use bcs_core::global_memory::FlatMemory;
 use std::ptr::NonNull;
 
-/// More than the 64 MB that may wait to be sent.
+/// Of the transfer to one node, and of that to several, whose bytes each of them keeps until its turn: more
+/// than the 64 MB that may wait to be sent.
 const BYTES: usize = 256 << 20;
+const SHARED_BYTES: usize = 65 << 20;
 
 type Memory = FlatMemory<Box<[u64]>>;
 
@@ -25,7 +27,7 @@ fn byte_at(place: usize) -> u8 {
 }
 
 #[test]
-fn a_put_of_256_mb_arrives_whole_on_one_node_and_on_several() {
+fn a_put_of_256_mb_arrives_whole_and_one_of_65_mb_on_several_nodes() {
     let context = new_context();
     let ports = (0..3).map(|node| {
         let sizes = ElanOptions { ring_bytes: 1 << 20, slot_bytes: 256 << 10, ..options(node, 3, context) };
@@ -42,7 +44,8 @@ fn a_put_of_256_mb_arrives_whole_on_one_node_and_on_several() {
     // SAFETY: the state of a fabric of the machine.
     unsafe { (hooks.elan_test_run)(state) };
     let data: bcs_fabric::Bytes = (0..BYTES).map(byte_at).collect::<Vec<_>>().into();
-    for nodes in [&[1][..], &[1, 2]] {
+    for (nodes, bytes) in [(&[1][..], BYTES), (&[1, 2], SHARED_BYTES)] {
+        let data = data.slice(BYTES - bytes..);
         let nodes: NodeSet = nodes.iter().map(|node| NodeId(*node)).collect();
         let source = Source::Shared(&data);
         ports[0]
@@ -56,9 +59,11 @@ fn a_put_of_256_mb_arrives_whole_on_one_node_and_on_several() {
         for node in &nodes {
             let port = &mut ports[node.index()];
             assert_eq!(port.test_event(EventId(1)), Ok(1));
-            let mut found = vec![0; BYTES];
-            port.read(GlobalAddress(0), &mut found).unwrap();
-            assert!(found == data, "{node} of {nodes}");
+            let mut found = vec![0; 1 << 20];
+            for (at, expected) in (0..).step_by(found.len()).zip(data.chunks(found.len())) {
+                port.read(GlobalAddress(at), &mut found).unwrap();
+                assert!(found == expected, "{node} of {nodes}, at {at}");
+            }
         }
     }
     drop(ports);
