@@ -291,6 +291,10 @@ impl LinkEnd {
         (self.outgoing, self.incoming) = (None, None);
     }
 
+    pub(crate) fn shared_state(&self) -> &Shared {
+        &self.shared
+    }
+
     /// What lies in shared memory, as a test looks at it.
     #[cfg(test)]
     pub(crate) fn shared(&self) -> Shared {

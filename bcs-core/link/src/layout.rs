@@ -102,11 +102,13 @@ impl LinkLayout {
         self.frame_at() + self.frame_room()
     }
 
-    pub(crate) fn outgoing_at(&self) -> usize {
+    /// Where the outgoing ring begins: at a page.
+    pub fn outgoing_at(&self) -> usize {
         self.stage_at() + self.stage_bytes()
     }
 
-    pub(crate) fn incoming_at(&self) -> usize {
+    /// Where the incoming ring begins: at a page, and with it the link's memory ends.
+    pub fn incoming_at(&self) -> usize {
         self.outgoing_at() + self.ring_bytes
     }
 }

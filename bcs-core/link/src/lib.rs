@@ -40,6 +40,7 @@
 //! | `seal`, `keys` | AES-128-GCM and HKDF; secrets, nonces, renewal |
 //! | `records`, `road` | appending and taking records, and those that messages of a job are |
 //! | `sending`, `receiving` | from ring to socket, and from socket to ring |
+//! | `remote` | rings that remote writes move, not a socket |
 //! | `end` | one end of a link: the calls |
 //! | `fault` | why a link has ended |
 
@@ -51,6 +52,7 @@ mod layout;
 mod lock;
 mod receiving;
 mod records;
+mod remote;
 mod ring;
 mod road;
 mod seal;

@@ -13,7 +13,7 @@
 use super::fault::{FaultKind, LinkFault};
 use super::frame::{HEADER_BYTES, Header, Kind, TAG_BYTES, is_tls};
 use super::keys::{Cipher, RenewalLimits};
-use super::state::{CLOSE, PHASE_FREE, Shared};
+use super::state::{CLOSE, PHASE_FREE, PHASE_REMOTE, Shared};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -28,7 +28,8 @@ pub(crate) fn drive(
 ) -> Result<bool, LinkFault> {
     let state = shared.state();
     let is_over = state.receiving.closed.load(Relaxed) != 0;
-    if is_over || state.general.phase.load(Acquire) == PHASE_FREE {
+    let phase = state.general.phase.load(Acquire);
+    if is_over || matches!(phase, PHASE_FREE | PHASE_REMOTE) {
         return Ok(false);
     }
     let Some(_held) = shared.try_hold(&state.receiving.lock, process) else { return Ok(false) };

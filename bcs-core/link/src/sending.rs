@@ -11,7 +11,7 @@ use super::fault::{FaultKind, LinkFault};
 use super::frame::{HEADER_BYTES, Header, Kind, TAG_BYTES};
 use super::keys::{Cipher, LinkSecrets, RenewalLimits};
 use super::seal::Refused;
-use super::state::{CLOSE, CLOSE_AT_ONCE, CLOSE_SEALED, PHASE_ACCEPTED, PHASE_FREE, Shared};
+use super::state::{CLOSE, CLOSE_AT_ONCE, CLOSE_SEALED, PHASE_ACCEPTED, PHASE_FREE, PHASE_REMOTE, Shared};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -52,7 +52,7 @@ fn next_frame(shared: &Shared) -> Option<Next> {
     let phase = state.general.phase.load(Relaxed);
     let close = Next { kind: Kind::Close, code: closing as u8, bytes: 0 };
     let credit = Next { kind: Kind::Records, code: 0, bytes: 0 };
-    if phase == PHASE_FREE || closing & CLOSE_SEALED != 0 {
+    if matches!(phase, PHASE_FREE | PHASE_REMOTE) || closing & CLOSE_SEALED != 0 {
         return None;
     }
     if state.sending.keys.sequence.load(Relaxed) == 0 {

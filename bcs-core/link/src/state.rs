@@ -36,6 +36,8 @@ pub(crate) const PHASE_FREE: u32 = 0;
 /// The link is open; the value says whose side this is.
 pub(crate) const PHASE_ACCEPTED: u32 = 1;
 pub(crate) const PHASE_DIALLED: u32 = 2;
+/// The link is open, and its owner moves its rings: no frame is sent or received.
+pub(crate) const PHASE_REMOTE: u32 = 3;
 
 #[derive(Debug)]
 #[repr(C, align(128))]

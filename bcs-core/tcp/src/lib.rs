@@ -8,7 +8,8 @@
 //! | `memory` | where links lie: memory that processes can share |
 //! | `poller` | which sockets are ready |
 //! | `message` | how messages and records lie in a link |
-//! | `link` | the link to one other node: lifecycle and queues |
+//! | `outbox` | what waits to go over a link |
+//! | `link` | the link to one other node: lifecycle |
 //! | `handshake` | who is at the other end, and a link's first secrets |
 //! | `connection` | connections that are no link yet, or no link any more |
 //! | `host` | whether the host at the other end still answers |
@@ -36,9 +37,10 @@ mod driver;
 mod handshake;
 mod host;
 mod link;
-mod memory;
-mod message;
+pub mod memory;
+pub mod message;
 mod options;
+pub mod outbox;
 mod poller;
 #[cfg(test)]
 mod tests;
@@ -285,6 +287,16 @@ impl<M: GlobalMemory> TcpFabric<M> {
             }
         }
         all
+    }
+
+    /// Whether the others hold this node for dead, or it has left: it takes no further part.
+    pub fn is_cut_off(&self) -> bool {
+        self.tree.is_cut_off()
+    }
+
+    /// Whether the link to a node is over because the node has left in order.
+    pub fn has_left(&self, node: NodeId) -> bool {
+        matches!(self.links.get(node.index()).map(|link| &link.state), Some(LinkState::Departed))
     }
 
     /// This node's global memory.

@@ -15,9 +15,10 @@
 
 use super::handshake::Handshake;
 use super::memory::OwnedEnd;
-use super::message::{Assembly, Parcel};
+use super::message::Assembly;
+use super::outbox::Outbox;
 use bcs_core::ids::NodeId;
-use bcs_fabric::tree::{Backlog, Lane, LinkQueue, Message};
+use bcs_fabric::tree::{Backlog, Lane, Message};
 use std::net::TcpStream;
 use std::time::Instant;
 
@@ -95,19 +96,14 @@ pub(crate) struct Link {
     pub state: LinkState,
     pub wire: Option<Box<Wire>>,
     pub statistics: LinkStatistics,
-    /// Something waits that is not to wait any longer.
-    pub is_urgent: bool,
-    /// Until when what waits may wait at most, if it is not urgent.
-    pub due: Option<Instant>,
     /// When a dial that failed is tried again.
     pub retry_at: Option<Instant>,
     /// It is in the driver's list of links that have something to say.
     pub is_marked: bool,
     /// Bytes of records that have come by the road and were not polled.
     pub unpolled: usize,
-    pub queue: LinkQueue,
-    /// By lane: a message that is not in the ring as a whole.
-    pub parcels: [Option<Parcel>; 2],
+    /// What waits to go over it.
+    pub outbox: Outbox,
 }
 
 impl Link {
@@ -117,33 +113,23 @@ impl Link {
             state: LinkState::Idle,
             wire: None,
             statistics: LinkStatistics::default(),
-            is_urgent: false,
-            due: None,
             retry_at: None,
             is_marked: false,
             unpolled: 0,
-            queue: LinkQueue::new(members),
-            parcels: [None, None],
+            outbox: Outbox::new(members),
         }
     }
 
     /// Takes a message to send.
     pub fn push(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
         self.statistics.sent += 1;
-        self.is_urgent = true;
-        self.queue.push(node, lane, message, backlog);
+        self.outbox.push(node, lane, message, backlog);
     }
 
     /// Takes a message to send along with the next one, or at this time by itself.
     pub fn push_patient(&mut self, node: NodeId, message: Message, backlog: &mut Backlog, due: Instant) {
         self.statistics.sent += 1;
-        self.queue.push(node, Lane::Control, message, backlog);
-        self.due = Some(self.due.map_or(due, |before| before.min(due)));
-    }
-
-    /// Whether no message waits outside of the ring.
-    pub fn is_clear(&self) -> bool {
-        self.queue.is_clear() && self.parcels.iter().all(Option::is_none)
+        self.outbox.push_patient(node, message, backlog, due);
     }
 
     /// Whether it is up.
@@ -154,12 +140,5 @@ impl Link {
     /// Whether it will carry nothing more.
     pub fn is_over(&self) -> bool {
         matches!(self.state, LinkState::Departed | LinkState::Broken(_))
-    }
-
-    /// Forgets what waits. True when a node that has left would have needed some of it.
-    pub fn discard(&mut self, node: NodeId, backlog: &mut Backlog) -> bool {
-        let is_cut = self.parcels.iter().any(Option::is_some);
-        self.parcels = [None, None];
-        self.queue.discard(node, backlog) || is_cut
     }
 }

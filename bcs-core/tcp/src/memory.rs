@@ -35,16 +35,30 @@ impl Drop for Mapping {
 
 /// Room for the links of a network.
 #[derive(Clone, Debug)]
-pub(crate) struct LinkMemory {
+pub struct LinkMemory {
     mapping: Arc<Mapping>,
     file: Arc<OwnedFd>,
     layout: LinkLayout,
+    /// From the beginning of a link to that of the next one.
+    stride: usize,
 }
 
 impl LinkMemory {
     /// Maps room for so many links.
+    ///
+    /// # Errors
+    /// The system has no memory, no addresses or no descriptor for it.
     pub fn map(links: usize, layout: LinkLayout) -> io::Result<Self> {
-        let bytes = links.max(1).checked_mul(layout.bytes()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Self::map_with(links, layout, 0)
+    }
+
+    /// Maps room for so many links, with so many bytes (whole pages) behind the rings of each.
+    ///
+    /// # Errors
+    /// As [`LinkMemory::map`].
+    pub fn map_with(links: usize, layout: LinkLayout, behind: usize) -> io::Result<Self> {
+        let stride = layout.bytes() + behind;
+        let bytes = links.max(1).checked_mul(stride).ok_or(io::ErrorKind::OutOfMemory)?;
         let file = memfd_create(SHARED_MEMORY_NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, bytes as u64)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
@@ -56,7 +70,7 @@ impl LinkMemory {
         let mapping = Mapping { base, bytes };
         // SAFETY: the whole of the mapping that was just made, of whose contents the advice changes nothing.
         unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxDontDump) }?;
-        Ok(Self { mapping: Arc::new(mapping), file: Arc::new(file), layout })
+        Ok(Self { mapping: Arc::new(mapping), file: Arc::new(file), layout, stride })
     }
 
     /// The file.
@@ -69,20 +83,33 @@ impl LinkMemory {
         self.layout
     }
 
+    /// Where a link begins. What lies behind the rings is the caller's.
+    ///
+    /// # Panics
+    /// The memory has no such link.
+    pub fn address(&self, index: usize) -> NonNull<u8> {
+        let at = index * self.stride;
+        assert!(at + self.stride <= self.mapping.bytes, "the memory has no link {index}");
+        // SAFETY: the whole of the link's range lies in the mapping.
+        unsafe { self.mapping.base.add(at) }
+    }
+
     /// The end of a link.
+    ///
+    /// # Panics
+    /// The memory has no such link.
     pub fn attach(&self, index: usize) -> OwnedEnd {
-        let at = index * self.layout.bytes();
-        assert!(at + self.layout.bytes() <= self.mapping.bytes, "the memory has no link {index}");
         // SAFETY: the range lies in the mapping, which the end holds; it began as zeros, and is used for this
         // link alone.
-        let end = unsafe { LinkEnd::attach(self.mapping.base.add(at), self.layout) };
+        let end = unsafe { LinkEnd::attach(self.address(index), self.layout) };
         OwnedEnd { end, _mapping: self.mapping.clone() }
     }
 }
 
 /// An end of a link that keeps its memory.
 #[derive(Debug)]
-pub(crate) struct OwnedEnd {
+pub struct OwnedEnd {
+    /// The end.
     pub end: LinkEnd,
     _mapping: Arc<Mapping>,
 }

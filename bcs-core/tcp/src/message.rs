@@ -18,14 +18,18 @@ use bcs_link::{Appender, LinkFault, Record};
 use bytes::Bytes;
 use rkyv::util::AlignedVec;
 
-pub(crate) const HEADER_BYTES: usize = bcs_link::ROAD_HEADER_BYTES;
+/// Bytes that stand before the bytes of a message, or of a record of the road.
+pub const HEADER_BYTES: usize = bcs_link::ROAD_HEADER_BYTES;
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A message of the control lane.
     Control = 1,
+    /// A message of the bulk lane.
     Bulk = 2,
+    /// A record of the road.
     Road = 3,
 }
 
@@ -38,14 +42,14 @@ const fn header(kind: Kind, more: bool, head_bytes: u32, stamp: u64) -> [u8; HEA
 }
 
 /// Whether a record is one of the road.
-pub(crate) fn is_of_road(record: &Record<'_>) -> bool {
+pub fn is_of_road(record: &Record<'_>) -> bool {
     let mut kind = [0];
     record.copy(0, &mut kind) == 1 && kind[0] == Kind::Road as u8
 }
 
 /// A message on its way into the ring of a link.
 #[derive(Debug)]
-pub(crate) struct Parcel {
+pub struct Parcel {
     lane: Lane,
     stamp: u64,
     head: AlignedVec,
@@ -103,18 +107,26 @@ impl Parcel {
 
 /// Why what has come is no message.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MessageError {
+pub enum MessageError {
+    /// It cannot be decoded.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// It is no record that an end sends.
     #[error("a record of {bytes} bytes begins with {start:?}, which none does")]
-    Record { bytes: usize, start: [u8; HEADER_BYTES] },
+    Record {
+        /// Its length.
+        bytes: usize,
+        /// How it begins.
+        start: [u8; HEADER_BYTES],
+    },
+    /// The lanes were mixed up.
     #[error("a message in the bulk lane has overtaken messages that were sent before it")]
     Overtaken,
 }
 
 /// What has come in a record.
 #[derive(Debug)]
-pub(crate) enum Arrival {
+pub enum Arrival {
     /// A message.
     Message(Message),
     /// A record of the road: its bytes are what the record has behind its header.
@@ -125,7 +137,7 @@ pub(crate) enum Arrival {
 
 /// Puts messages together again.
 #[derive(Debug, Default)]
-pub(crate) struct Assembly {
+pub struct Assembly {
     /// By lane: what has come of a message that takes several records.
     parts: [Vec<u8>; 2],
     lanes: LaneReceiver,

@@ -251,7 +251,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
     fn depart(&mut self, node: NodeId) {
         let link = &mut self.links[node.index()];
         (link.wire, link.state) = (None, LinkState::Departed);
-        if link.discard(self.node, &mut self.backlog) || self.tree.involves(node) {
+        if link.outbox.discard(self.node, &mut self.backlog) || self.tree.involves(node) {
             self.break_link(node, "it has left, but was still needed".into());
         }
     }
@@ -263,7 +263,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
     fn sever(&mut self, node: NodeId, reason: String, code: CloseCode) {
         let link = &mut self.links[node.index()];
         link.state = LinkState::Broken(reason);
-        link.discard(self.node, &mut self.backlog);
+        link.outbox.discard(self.node, &mut self.backlog);
         if let Some(wire) = link.wire.take() {
             self.linger(*wire, code);
         }
@@ -305,7 +305,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
         if self.tree.is_cut_off() && !std::mem::replace(&mut self.is_cut_off, true) {
             self.close_all(CloseCode::Resigned);
             for link in &mut self.links {
-                link.discard(self.node, &mut self.backlog);
+                link.outbox.discard(self.node, &mut self.backlog);
                 link.state = LinkState::Broken("this node takes no further part".into());
             }
         }
@@ -434,7 +434,9 @@ impl<M: GlobalMemory> TcpFabric<M> {
         links
             .filter(|(link, _)| match link.state {
                 LinkState::Up => true,
-                LinkState::Dialling(..) | LinkState::Greeting(_) | LinkState::Awaiting(_) => !link.is_clear(),
+                LinkState::Dialling(..) | LinkState::Greeting(_) | LinkState::Awaiting(_) => {
+                    !link.outbox.is_clear()
+                }
                 LinkState::Idle | LinkState::Departed | LinkState::Broken(_) => false,
             })
             .map(|(_, node)| NodeId(node))

@@ -13,14 +13,15 @@ mod lifecycle;
 use super::connection::{CloseCode, Guest, Lingering};
 use super::link::{Link, LinkState, Wire};
 use super::memory::LinkMemory;
-use super::message::{Arrival, MessageError, Parcel};
+use super::message::{Arrival, MessageError};
 use super::options::TcpOptions;
+use super::outbox::OutboxError;
 use super::poller::{Poller, Token};
 use super::tls::Configs;
 use bcs_core::global_memory::{GlobalMemory, SparseMemory};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
-use bcs_fabric::tree::{Backlog, FRAGMENT_BYTES, Lane, ProtocolError, Receipt, TreeNode, is_answer};
+use bcs_fabric::tree::{Backlog, Lane, ProtocolError, Receipt, TreeNode, is_answer};
 use bcs_fabric::{FabricError, Member, MemberNames};
 use bcs_link::{CloseWhen, LinkFault};
 use rkyv::util::AlignedVec;
@@ -120,11 +121,9 @@ pub(super) enum PeerFault {
     #[error(transparent)]
     Message(#[from] MessageError),
     #[error(transparent)]
-    Wire(#[from] bcs_core::wire::WireError),
+    Outbox(#[from] OutboxError),
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    #[error("it does not take the answers that it asks for, of which {answers} wait")]
-    Deaf { answers: usize },
 }
 
 /// The clock. Nothing else here reads it.
@@ -179,7 +178,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
     /// When [`bcs_fabric::Fabric::progress`] should be called at the latest, whether or not anything
     /// arrives.
     pub fn next_timeout(&self) -> Option<Instant> {
-        let owed = self.owed.iter().filter_map(|node| self.links[node.index()].due).min();
+        let owed = self.owed.iter().filter_map(|node| self.links[node.index()].outbox.due).min();
         Some(owed.map_or(self.look_at, |owed| owed.min(self.look_at)))
     }
 
@@ -228,12 +227,12 @@ impl<M: GlobalMemory> TcpFabric<M> {
         let mut owed = std::mem::take(&mut self.owed);
         owed.retain(|node| {
             let link = &mut self.links[node.index()];
-            match link.due {
+            match link.outbox.due {
                 Some(due) if due > self.now => return true,
-                Some(_) if !link.is_clear() => link.is_urgent = true,
+                Some(_) if !link.outbox.is_clear() => link.outbox.is_urgent = true,
                 _ => {}
             }
-            link.due = None;
+            link.outbox.due = None;
             self.mark(*node);
             false
         });
@@ -440,7 +439,8 @@ impl<M: GlobalMemory> TcpFabric<M> {
         let (mut moved, mut fault) = (false, None);
         for _ in 0..FRAMES_A_ROUND {
             if link.is_up() {
-                match fill(self.node, link, &wire, &mut self.backlog, &mut self.room, self.is_leaving) {
+                let (end, leaves) = (&wire.owned.end, self.is_leaving);
+                match link.outbox.fill(self.node, end, &mut self.backlog, &mut self.room, leaves) {
                     Ok(filled) => moved |= filled,
                     Err(fault_of_peer) => fault = Some(fault_of_peer),
                 }
@@ -451,7 +451,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
                 Ok(false) | Err(_) => break,
             }
         }
-        if self.is_leaving && link.is_up() && link.is_clear() {
+        if self.is_leaving && link.is_up() && link.outbox.is_clear() {
             wire.owned.end.close(CloseCode::Orderly as u8, CloseWhen::Sent);
             moved |= wire.owned.end.drive_sending(wire.stream.as_fd()).unwrap_or(false);
         }
@@ -461,62 +461,15 @@ impl<M: GlobalMemory> TcpFabric<M> {
         {
             wire.watches_writes = wants_write;
         }
-        let has_more = moved && (wants_write || (link.is_urgent && !link.is_clear()));
+        let has_more = moved && (wants_write || (link.outbox.is_urgent && !link.outbox.is_clear()));
         link.wire = Some(wire);
         if has_more {
             self.mark(node);
         }
         match fault {
-            None | Some(PeerFault::Link(_)) => {}
-            Some(fault) => self.reject(node, &fault),
+            None | Some(OutboxError::Link(_)) => {}
+            Some(fault) => self.reject(node, &fault.into()),
         }
         moved
     }
-}
-
-/// Puts messages that wait into the ring of a link, as far as there is room. True when another process
-/// appends just now, and it is to be tried again.
-fn fill(
-    node: NodeId,
-    link: &mut Link,
-    wire: &Wire,
-    backlog: &mut Backlog,
-    room: &mut AlignedVec,
-    is_leaving: bool,
-) -> Result<bool, PeerFault> {
-    if let Some(answers) = link.queue.untaken_answers() {
-        return Err(PeerFault::Deaf { answers });
-    }
-    if link.is_clear() || !(link.is_urgent || is_leaving || link.parcels.iter().any(Option::is_some)) {
-        return Ok(false);
-    }
-    let (end, layout) = (&wire.owned.end, wire.owned.end.layout());
-    let Some(mut ring) = end.appender()? else { return Ok(true) };
-    for lane in [Lane::Control, Lane::Bulk] {
-        loop {
-            let parcel = &mut link.parcels[lane as usize];
-            if parcel.is_none() {
-                let Some((stamp, message)) = link.queue.pop(node, lane, backlog) else { break };
-                *parcel = Some(Parcel::new(lane, stamp, message, std::mem::take(room))?);
-            }
-            let Some(waiting) = parcel.as_mut() else { break };
-            // Bulk leaves room for small messages, which are not to wait behind it.
-            let queued = end.queued_bytes() as usize + waiting.next_bytes(layout.record_bytes());
-            if lane == Lane::Bulk && queued > bulk_limit(layout.ring_bytes()) && end.queued_bytes() > 0 {
-                return Ok(false);
-            }
-            if !waiting.append(&mut ring, layout.record_bytes())? {
-                return Ok(false);
-            }
-            *room = parcel.take().map(Parcel::into_room).unwrap_or_default();
-        }
-    }
-    link.is_urgent = false;
-    link.due = None;
-    Ok(false)
-}
-
-/// How much of a ring bulk may fill.
-fn bulk_limit(ring_bytes: usize) -> usize {
-    (ring_bytes / 4 * 3).max(ring_bytes.min(FRAGMENT_BYTES))
 }

@@ -342,7 +342,7 @@ fn the_receipt_of_a_put_travels_with_what_follows_or_by_itself_when_it_is_due() 
     let arrives = |ports: &mut [MappedFabric], at: usize, event| {
         drive_until(ports, "an event", |ports| ports[at].test_event(event).unwrap() == 1);
     };
-    let is_owed = |ports: &[MappedFabric]| !ports[1].links[0].is_clear();
+    let is_owed = |ports: &[MappedFabric]| !ports[1].links[0].outbox.is_clear();
     // Nobody waits for it: it waits, and goes with the next message.
     put(&mut ports[0], 1, None, EventId(2));
     arrives(&mut ports, 1, EventId(2));
