@@ -1,0 +1,100 @@
+//! The conformance suite, for each provider that needs no network card, each order of signals that it
+//! promises, and each kind of registration.
+
+use super::bed::{OfiBed, is_there};
+use crate::SignalOrder;
+use bcs_fabric::conformance::{run, run_orders, run_roads};
+
+fn keeps_every_promise(name: &'static str, provider: &'static str) {
+    if is_there(provider) {
+        run(&OfiBed::new(name, provider), 0..1);
+    }
+}
+
+fn carries_records(name: &'static str, provider: &'static str) {
+    if is_there(provider) {
+        let bed = OfiBed::new(name, provider);
+        run_roads(&bed, 0..1);
+        run_roads(&OfiBed { ring_bytes: 16 << 10, ..bed }, 1..2);
+    }
+}
+
+#[test]
+fn tcp_keeps_every_promise() {
+    keeps_every_promise("tcp_keeps_every_promise", "tcp;ofi_rxm");
+}
+
+#[test]
+fn tcp_carries_records() {
+    carries_records("tcp_carries_records", "tcp;ofi_rxm");
+}
+
+#[test]
+fn net_keeps_every_promise() {
+    keeps_every_promise("net_keeps_every_promise", "net");
+}
+
+#[test]
+fn net_carries_records() {
+    carries_records("net_carries_records", "net");
+}
+
+#[test]
+fn sockets_keep_every_promise() {
+    keeps_every_promise("sockets_keep_every_promise", "sockets");
+}
+
+#[test]
+fn sockets_carry_records() {
+    carries_records("sockets_carry_records", "sockets");
+}
+
+#[test]
+fn udp_keeps_every_promise() {
+    keeps_every_promise("udp_keeps_every_promise", "udp;ofi_rxd");
+}
+
+#[test]
+fn udp_carries_records() {
+    carries_records("udp_carries_records", "udp;ofi_rxd");
+}
+
+#[test]
+fn shared_memory_keeps_every_promise() {
+    keeps_every_promise("shared_memory_keeps_every_promise", "shm");
+}
+
+#[test]
+fn shared_memory_carries_records() {
+    carries_records("shared_memory_carries_records", "shm");
+}
+
+#[test]
+fn signals_that_wait_for_completions_keep_every_promise() {
+    let name = "signals_that_wait_for_completions_keep_every_promise";
+    for provider in ["tcp;ofi_rxm", "sockets"] {
+        if is_there(provider) {
+            let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, provider) };
+            run_orders(&bed, 0..1);
+            run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
+        }
+    }
+    // Where writes need not keep their order, one process writes into the memory of the other. Completions
+    // come in the order of the writes then, of all nodes: behind one to a dead node, none comes any more.
+    if is_there("shm") {
+        let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, "shm") };
+        run_orders(&bed, 0..1);
+    }
+}
+
+#[test]
+fn bytes_that_go_through_slabs_keep_every_promise() {
+    let name = "bytes_that_go_through_slabs_keep_every_promise";
+    for (provider, registered_bytes) in [("tcp;ofi_rxm", 20_000), ("shm", 4 << 10)] {
+        if is_there(provider) {
+            let bed = OfiBed { registered_bytes, ..OfiBed::new(name, provider) };
+            run_orders(&bed, 0..1);
+            run_roads(&OfiBed { ring_bytes: 64 << 10, ..bed }, 0..1);
+        }
+    }
+}
