@@ -16,12 +16,13 @@ have() {
     venv) python3 -c 'import ensurepip, venv' > /dev/null 2>&1 ;;
     python-headers) [ -f "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ;;
     libclang) compgen -G "${LIBCLANG_PATH:-/usr/lib*/llvm*/lib*}/libclang[-.][0-9s]*" > /dev/null || compgen -G '/usr/lib*/libclang[-.][0-9s]*' > /dev/null ;;
+    libfabric) python3 -c 'import ctypes; ctypes.CDLL("libfabric.so.1")' > /dev/null 2>&1 ;;
     *) command -v "$1" > /dev/null ;;
   esac
 }
 
 # The tools that scripts install where they are missing.
-tools=(cc c++ make cmake pkg-config python3 venv python-headers libclang ip)
+tools=(cc c++ make cmake pkg-config python3 venv python-headers libclang libfabric ip)
 
 # packages_of TOOL: its packages on Debian, a line each.
 packages_of() {
@@ -31,6 +32,7 @@ packages_of() {
     venv) echo python3-venv ;;
     python-headers) echo python3-dev ;;
     libclang) echo libclang-dev ;;
+    libfabric) echo libfabric1 ;;
     ip) echo iproute2 ;;
     *) echo "$1" ;;
   esac
@@ -62,6 +64,14 @@ need() {
   for tool in "${missing[@]}"; do
     have "$tool" || fail "$tool is still missing after installing ${packages[*]}: install it by hand"
   done
+}
+
+# want TOOL...: installs the packages of those that are missing, where that needs no help: tests that want them are
+# skipped otherwise, and counted.
+want() {
+  if command -v apt-get > /dev/null && { [ "$(id -u)" -eq 0 ] || command -v sudo > /dev/null; }; then
+    (need "$@") || echo "tests that want $* are skipped"
+  fi
 }
 
 # need_rust [COMPONENT...]: cargo and rustc, as new as Cargo.toml asks for, and components such as clippy.
