@@ -14,10 +14,14 @@ use super::library::text_at;
 use super::offer::{Offer, Promises};
 use super::operations::{Operation, Operations};
 use super::region::{Access, Region};
+use super::sender::WRITES_LIMIT;
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
+
+/// How many writes of a link may be under way: data, a signal, and credit.
+const WRITES_A_LINK: usize = WRITES_LIMIT + 2;
 
 /// No address is longer.
 const ADDRESS_LIMIT_BYTES: usize = 512;
@@ -166,7 +170,8 @@ impl Endpoint {
             name.truncate(length);
 
             opened.0.clear();
-            let operations = Operations::new(promises.operations);
+            // Writes to nodes that have died may never complete, and keep theirs.
+            let operations = Operations::new(promises.operations + nodes * WRITES_A_LINK);
             let domain = std::sync::Arc::new(Domain { library, fabric, domain });
             Ok(Self { promises, domain, endpoint, queue, addresses, descriptor, name, operations })
         }
@@ -220,11 +225,15 @@ impl Endpoint {
     pub fn insert(&mut self, address: &[u8]) -> Result<FiAddr, OfiError> {
         let mut found: FiAddr = FiAddr::MAX;
         let addresses = self.addresses.as_ptr();
-        // SAFETY: the address vector is open; it reads an address of the provider's form, whose length was
-        // compared with that of the own one, and writes one number.
+        // A provider may read a string to its end, or as much as its longest address has.
+        let mut padded = [0; ADDRESS_LIMIT_BYTES];
+        let bytes = address.len().min(ADDRESS_LIMIT_BYTES - 1);
+        padded[..bytes].copy_from_slice(&address[..bytes]);
+        // SAFETY: the address vector is open; it reads an address of the provider's form, behind which zeros
+        // follow, and writes one number.
         let inserted = unsafe {
             let insert = (*(*addresses).ops).insert;
-            insert(addresses, address.as_ptr().cast(), 1, &mut found, 0, null_mut())
+            insert(addresses, padded.as_ptr().cast(), 1, &mut found, 0, null_mut())
         };
         match inserted {
             1 => Ok(found),
@@ -303,10 +312,9 @@ impl Endpoint {
                 }
                 Err(_) if read as i64 == -i64::from(libc::EAGAIN) => return Ok(count),
                 Err(_) if read as i64 == -i64::from(FI_EAVAIL) => {
-                    if let Some(failed) = self.take_error() {
-                        handle(failed);
-                        count += 1;
-                    }
+                    let Some(failed) = self.take_error() else { return Ok(count) };
+                    failed.into_iter().for_each(&mut handle);
+                    count += 1;
                 }
                 Err(_) => {
                     self.domain.library.check(read as i64, "fi_cq_read", &self.promises.provider)?;
@@ -316,8 +324,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes the error that the queue has.
-    fn take_error(&mut self) -> Option<Completion> {
+    /// Takes the error that the queue has, if it has one, and if it is of a write.
+    fn take_error(&mut self) -> Option<Option<Completion>> {
         let mut entry = FiCqErrEntry {
             op_context: null_mut(),
             flags: 0,
@@ -337,7 +345,7 @@ impl Endpoint {
         if read < 1 {
             return None;
         }
-        let operation = self.operations.end(entry.op_context)?;
+        let Some(operation) = self.operations.end(entry.op_context) else { return Some(None) };
         let mut text = [0; 256];
         // SAFETY: the queue is open; the text is a string that stays until the queue is read again, or null.
         let detail = unsafe {
@@ -348,7 +356,7 @@ impl Endpoint {
         if let Some(detail) = detail.filter(|detail| !detail.is_empty() && !reason.starts_with(detail)) {
             reason = format!("{reason}: {detail}");
         }
-        Some(Completion::Failed(operation, reason))
+        Some(Some(Completion::Failed(operation, reason)))
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Windows {
 }
 
 /// How many data writes of a link may be under way.
-const WRITES_LIMIT: usize = 32;
+pub(crate) const WRITES_LIMIT: usize = 32;
 
 /// Credit that the other end cannot give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
