@@ -110,8 +110,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-const ROUNDS: usize = 3000;
-const TRANSFERS: usize = 300;
+const ROUNDS: usize = 1000;
+const TRANSFERS: usize = 100;
 const WARM_UP: usize = 50;
 
 /// What the first node does; the answers of the second one are below.

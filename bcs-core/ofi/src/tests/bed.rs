@@ -112,7 +112,11 @@ impl Cluster for OfiCluster {
         }
         let node = NodeId(self.random.u32(..self.ports.len() as u32));
         if !self.dead.contains(node) {
-            self.ports[node.index()].progress().unwrap();
+            let port = &mut self.ports[node.index()];
+            // Threads of the provider may want the processor.
+            if !port.drive(&mut Records::Kept).unwrap() && !port.promises().is_manual {
+                std::thread::sleep(Duration::from_micros(10));
+            }
         }
         !is_quiet
     }
@@ -135,11 +139,13 @@ pub struct OfiBed {
     pub order: Option<SignalOrder>,
     pub ring_bytes: usize,
     pub registered_bytes: usize,
+    /// The most nodes that it starts.
+    pub nodes: u32,
 }
 
 impl OfiBed {
     pub fn new(name: &'static str, provider: &'static str) -> Self {
-        Self { name, provider, order: None, ring_bytes: 256 << 10, registered_bytes: usize::MAX }
+        Self { name, provider, order: None, ring_bytes: 256 << 10, registered_bytes: usize::MAX, nodes: 16 }
     }
 }
 
@@ -152,7 +158,7 @@ impl TestBed for OfiBed {
             options.links.ring_bytes = self.ring_bytes;
             options.registered_bytes = self.registered_bytes;
         };
-        (nodes <= 16).then(|| OfiCluster {
+        (nodes <= self.nodes).then(|| OfiCluster {
             ports: start(nodes, self.provider, adapt),
             dead: NodeSet::new(),
             untold: Vec::new(),
