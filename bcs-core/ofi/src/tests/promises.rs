@@ -1,5 +1,6 @@
 //! The conformance suite, for each provider that needs no network card, each order of signals that it
-//! promises, and each kind of registration.
+//! promises, and each kind of registration. What is marked as ignored takes minutes, and is what `scripts/test
+//! ofi` runs, too; the others show the same code with one provider of each order.
 
 use super::bed::{OfiBed, is_there};
 use crate::SignalOrder;
@@ -30,6 +31,7 @@ fn tcp_carries_records() {
 }
 
 #[test]
+#[ignore = "a minute each: scripts/test ofi"]
 fn net_keeps_every_promise() {
     keeps_every_promise("net_keeps_every_promise", "net");
 }
@@ -40,6 +42,7 @@ fn net_carries_records() {
 }
 
 #[test]
+#[ignore = "a minute each: scripts/test ofi"]
 fn sockets_keep_every_promise() {
     let (name, provider) = ("sockets_keep_every_promise", "sockets");
     if is_there(provider) {
@@ -54,6 +57,7 @@ fn sockets_carry_records() {
 }
 
 #[test]
+#[ignore = "a minute each: scripts/test ofi"]
 fn udp_keeps_every_promise() {
     keeps_every_promise("udp_keeps_every_promise", "udp;ofi_rxd");
 }
@@ -64,6 +68,7 @@ fn udp_carries_records() {
 }
 
 #[test]
+#[ignore = "a minute each: scripts/test ofi"]
 fn shared_memory_keeps_every_promise() {
     keeps_every_promise("shared_memory_keeps_every_promise", "shm");
 }
@@ -92,6 +97,7 @@ fn signals_that_wait_for_completions_keep_every_promise() {
 }
 
 #[test]
+#[ignore = "a minute each: scripts/test ofi"]
 fn bytes_that_go_through_slabs_keep_every_promise() {
     let name = "bytes_that_go_through_slabs_keep_every_promise";
     for (provider, registered_bytes) in [("tcp;ofi_rxm", 20_000), ("shm", 4 << 10)] {
