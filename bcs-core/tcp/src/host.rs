@@ -10,9 +10,9 @@ use std::time::Duration;
 /// Segments in a row that a host has to leave without an answer before it is lost: one may be under way.
 const UNANSWERED: u32 = 2;
 
-/// Whether the host at the other end of a connection is lost: it has acknowledged nothing for so long, and has
-/// answered neither what was sent again to it nor a probe of its window (`TCP_INFO`, tcp(7)). Somebody has to
-/// have sent something, or there is nothing to be answered, and the host counts as there.
+/// Whether the host at the other end of a connection is lost: it has acknowledged nothing for so long, and
+/// has answered neither what was sent again to it nor a probe of its window (`TCP_INFO`, tcp(7)). Somebody
+/// has to have sent something, or there is nothing to be answered, and the host counts as there.
 ///
 /// # Errors
 /// The socket is none of TCP.

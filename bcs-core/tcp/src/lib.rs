@@ -24,9 +24,9 @@
 //! are longer than a record; so do records of the [`Road`], which are handed on as they are.
 //!
 //! **When what moves.** Calls queue; [`Fabric::progress`], [`Fabric::wait`] and [`Road::poll`] send and
-//! receive. So several operations that are started together travel together. A driver with an event loop waits for
-//! [`TcpFabric::as_fd`] to become readable and for [`TcpFabric::next_timeout`] to pass, whichever comes
-//! first, and then calls [`Fabric::progress`].
+//! receive. So several operations that are started together travel together. A driver with an event loop
+//! waits for [`TcpFabric::as_fd`] to become readable and for [`TcpFabric::next_timeout`] to pass, whichever
+//! comes first, and then calls [`Fabric::progress`].
 //!
 //! **Who is dead.** A node whose link breaks: because its connection ends, because nothing comes for the idle
 //! timeout ([`Silence`] says from whom), because it does not keep the protocol, because it cannot be reached

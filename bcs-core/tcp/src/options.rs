@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Whose silence it is that makes a node count as dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// That of its fabric, which is to be driven more often than the idle timeout: for nodes that are there to
-    /// answer.
+    /// That of its fabric, which is to be driven more often than the idle timeout: for nodes that are there
+    /// to answer.
     Fabric,
     /// That of its host: as long as the system there acknowledges what it is sent, the node is not lost, but
     /// works, or is stopped.
@@ -37,8 +37,8 @@ pub struct TcpOptions {
     pub fanout: usize,
     /// A link that is quiet says so this often, that the other end does not take it for broken.
     pub keep_alive: Duration,
-    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead, from 1 ms:
-    /// if that is so of its host, too, where `silence` says so.
+    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead: where
+    /// `silence` says so, if its host does not answer either. From 1 ms.
     pub idle_timeout: Duration,
     /// Whose silence breaks a link.
     pub silence: Silence,

@@ -1,6 +1,6 @@
 //! The conformance suite, for each provider that needs no network card, each order of signals that it
-//! promises, and each kind of registration. What is marked as ignored takes minutes, and is what `scripts/test
-//! ofi` runs, too; the others show the same code with one provider of each order.
+//! promises, and each kind of registration. What is marked as ignored takes minutes, and runs with
+//! `scripts/test ofi`; the others show the same code with one provider of each order.
 
 use super::bed::{OfiBed, is_there};
 use crate::SignalOrder;
