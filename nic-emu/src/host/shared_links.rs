@@ -13,12 +13,10 @@ use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
 use bcs_fabric::SHARED_MEMORY_NAME;
 use bcs_link::{LinkEnd, LinkLayout, ROAD_HEADER, ROAD_HEADER_BYTES, Record, Verdict};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
-use smallvec::SmallVec;
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
@@ -31,8 +29,6 @@ const TAKEN_BYTES: usize = 16 << 10;
 const ANSWERS: usize = 64;
 /// Bytes of an answer.
 const ANSWER_BYTES: usize = ROAD_HEADER_BYTES + 64;
-/// Links for which a look needs no memory of its own.
-const LINKS: usize = 16;
 /// Frames that one pass sends over a link.
 const FRAMES_A_PASS: usize = 8;
 
@@ -183,16 +179,8 @@ impl NodeLinks for SharedLinks {
     }
 
     fn receive(&mut self) -> bool {
-        let readable: SmallVec<[bool; LINKS]> = {
-            let sockets = self.links.iter().map(|link| PollFd::new(&link.socket, PollFlags::IN));
-            let mut sockets: SmallVec<[PollFd<'_>; LINKS]> = sockets.collect();
-            match poll(&mut sockets, Some(&Timespec::default())) {
-                Ok(0) | Err(_) => return false,
-                Ok(_) => sockets.iter().map(|socket| !socket.revents().is_empty()).collect(),
-            }
-        };
         let mut moved = false;
-        for (link, _) in self.links.iter_mut().zip(readable).filter(|(_, is_readable)| *is_readable) {
+        for link in &mut self.links {
             moved |= link.end.drive_receiving(link.socket.as_fd()).unwrap_or(false);
         }
         moved
