@@ -15,9 +15,9 @@ use std::time::Duration;
 /// The network.
 pub(super) type JobFabric = Box<dyn DrivenRoad>;
 
-/// How long nothing may come from another node until it is taken for dead: a machine may be so busy, or stand
-/// still, for seconds. Of a host that is dead the machine manager, which asks all of them all the time, tells
-/// much sooner.
+/// How long nothing may come from another node until it is taken for dead; over TCP, from its host. A machine
+/// may be so busy, or stand still, for seconds. Of a host that is dead the machine manager, which asks all of
+/// them all the time, tells much sooner.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// This node's end, before the others are known.
