@@ -35,9 +35,8 @@ pub fn library() -> &'static Path {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(["build", "--package", "mpi-abi", "--lib", "--target-dir"]);
         cargo.arg(profile.parent().expect("target"));
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
+        let name = profile.file_name().expect("target/PROFILE");
+        cargo.arg("--profile").arg(if name == "debug" { "dev".as_ref() } else { name });
         let output = cargo.current_dir(repository()).output().expect("cargo");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         profile.join("libmpi_abi.so")
