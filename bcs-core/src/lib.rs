@@ -36,7 +36,7 @@ pub use ids::{JobId, LocalRank, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
 pub use port_range::{PortRange, PortRangeError};
-pub use transport::{Transport, TransportError};
+pub use transport::{NetworkCard, Transport, TransportChoice, TransportError};
 pub use type_check::TypeCheck;
 pub use units::{ByteCount, SliceLength, TimeSpan};
 

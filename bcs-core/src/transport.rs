@@ -6,36 +6,72 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What carries the network of a job on several nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub enum Transport {
     /// Links over TCP: the fastest in a machine room.
     #[default]
     Tcp,
     /// QUIC over UDP: for long paths, and networks that lose packets.
     Quic,
+    /// RDMA by libfabric, with the provider of that name (`verbs`, `cxi`, `tcp;ofi_rxm`, ..), or the first
+    /// with a network card that a node has. A name is of letters, digits, `_`, `-`, `.` and `;`, at most
+    /// [`LONGEST_PROVIDER`] of them.
+    Ofi(Option<String>),
+}
+
+/// The longest name of a provider, in bytes.
+pub const LONGEST_PROVIDER: usize = 64;
+
+/// What users want to carry the networks of jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum TransportChoice {
+    /// RDMA where all nodes of a job have a network card of the same provider, else TCP.
+    Auto,
+    /// This one.
+    Transport(Transport),
+}
+
+/// A network card that writes into the memory of another node by itself, as libfabric names it.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct NetworkCard {
+    /// The provider that drives it.
+    pub provider: String,
+    /// The card: libfabric's domain (`mlx5_0`).
+    pub domain: String,
 }
 
 /// Why a text is no transport.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no transport: write tcp or quic")]
+#[error("'{0}' is no transport: write {WANTED}")]
 pub struct TransportError(String);
 
+/// What users can write for a transport.
+pub const WANTED: &str = "auto, tcp, quic, ofi or ofi:PROVIDER";
+
 impl Transport {
-    /// The protocol that a packet filter has to let pass between nodes.
-    pub fn protocol(self) -> &'static str {
+    /// Whether what travels is sealed, or can be.
+    pub fn can_seal(&self) -> bool {
+        !matches!(self, Self::Ofi(_))
+    }
+
+    /// What a packet filter has to let pass between nodes.
+    pub fn protocol(&self) -> &'static str {
         match self {
             Self::Tcp => "TCP",
             Self::Quic => "UDP",
+            Self::Ofi(_) => "TCP, and what libfabric's provider uses,",
         }
     }
 }
 
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "tcp",
-            Self::Quic => "quic",
-        })
+        match self {
+            Self::Tcp => f.write_str("tcp"),
+            Self::Quic => f.write_str("quic"),
+            Self::Ofi(None) => f.write_str("ofi"),
+            Self::Ofi(Some(provider)) => write!(f, "ofi:{provider}"),
+        }
     }
 }
 
@@ -43,11 +79,110 @@ impl FromStr for Transport {
     type Err = TransportError;
 
     fn from_str(text: &str) -> Result<Self, TransportError> {
-        [Self::Tcp, Self::Quic]
-            .into_iter()
-            .find(|transport| transport.to_string() == text)
-            .ok_or_else(|| TransportError(text.to_owned()))
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.;".contains(&byte);
+        let is_provider =
+            |name: &str| (1..=LONGEST_PROVIDER).contains(&name.len()) && name.bytes().all(is_name);
+        match (text, text.strip_prefix("ofi:")) {
+            ("tcp", _) => Ok(Self::Tcp),
+            ("quic", _) => Ok(Self::Quic),
+            ("ofi", _) => Ok(Self::Ofi(None)),
+            (_, Some(name)) if is_provider(name) => Ok(Self::Ofi(Some(name.to_owned()))),
+            _ => Err(TransportError(text.to_owned())),
+        }
     }
 }
 
-as_text!(Transport);
+impl TransportChoice {
+    /// Whether jobs may be carried by what seals nothing.
+    pub fn may_be_plain(&self) -> bool {
+        match self {
+            Self::Auto => true,
+            Self::Transport(transport) => !transport.can_seal(),
+        }
+    }
+
+    /// What carries the network of a job, whose nodes have these cards.
+    pub fn for_nodes<'a>(&self, mut cards: impl Iterator<Item = Option<&'a NetworkCard>>) -> Transport {
+        match self {
+            Self::Transport(transport) => transport.clone(),
+            Self::Auto => {
+                let Some(Some(first)) = cards.next() else { return Transport::Tcp };
+                match cards.all(|card| card.is_some_and(|card| card.provider == first.provider)) {
+                    true => Transport::Ofi(Some(first.provider.clone())),
+                    false => Transport::Tcp,
+                }
+            }
+        }
+    }
+}
+
+impl Default for TransportChoice {
+    fn default() -> Self {
+        Self::Transport(Transport::default())
+    }
+}
+
+impl fmt::Display for TransportChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Transport(transport) => transport.fmt(f),
+        }
+    }
+}
+
+impl FromStr for TransportChoice {
+    type Err = TransportError;
+
+    fn from_str(text: &str) -> Result<Self, TransportError> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            text => text.parse().map(Self::Transport),
+        }
+    }
+}
+
+as_text!(TransportChoice);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_is_read_as_it_is_written() {
+        let longest = format!("ofi:{}", "x".repeat(LONGEST_PROVIDER));
+        for text in ["auto", "tcp", "quic", "ofi", "ofi:verbs", "ofi:tcp;ofi_rxm", "ofi:psm3", &longest] {
+            assert_eq!(text.parse::<TransportChoice>().unwrap().to_string(), text);
+        }
+        assert_eq!(TransportChoice::default().to_string(), "tcp");
+    }
+
+    #[test]
+    fn what_is_no_transport_is_told_with_what_may_be_written() {
+        let longer = format!("ofi:{}", "x".repeat(LONGEST_PROVIDER + 1));
+        for text in ["", "udp", "TCP", "ofi:", "ofi:a b", "ofi:a\0", "ofi: verbs", "ofi;verbs", &longer] {
+            let error = text.parse::<TransportChoice>().unwrap_err().to_string();
+            assert_eq!(error, format!("'{text}' is no transport: write {WANTED}"));
+        }
+    }
+
+    #[test]
+    fn the_choice_is_the_machines_where_all_nodes_have_a_card_of_one_provider() {
+        let card = |provider: &str| NetworkCard { provider: provider.into(), domain: "card0".into() };
+        let (verbs, cxi) = (card("verbs"), card("cxi"));
+        let ofi = Transport::Ofi(Some("verbs".into()));
+        let chosen =
+            |choice: TransportChoice, cards: &[Option<&NetworkCard>]| choice.for_nodes(cards.iter().copied());
+        let other = NetworkCard { domain: "card1".into(), ..verbs.clone() };
+        assert_eq!(chosen(TransportChoice::Auto, &[Some(&verbs), Some(&other)]), ofi);
+        for cards in
+            [&[][..], &[None], &[Some(&verbs), None], &[None, Some(&verbs)], &[Some(&verbs), Some(&cxi)]]
+        {
+            assert_eq!(chosen(TransportChoice::Auto, cards), Transport::Tcp, "{cards:?}");
+        }
+        let asked = TransportChoice::Transport(Transport::Quic);
+        assert!(TransportChoice::Auto.may_be_plain() && TransportChoice::Transport(ofi).may_be_plain());
+        assert!(!asked.may_be_plain() && !TransportChoice::default().may_be_plain());
+        assert_eq!(chosen(asked, &[Some(&verbs), Some(&verbs)]), Transport::Quic);
+    }
+}

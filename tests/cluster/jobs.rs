@@ -4,6 +4,7 @@ use crate::hosts::Cluster;
 use bcs_harness::c_programs::Compiled;
 use bcs_harness::installation::{deck, example};
 use bcs_harness::runs::{Ended, run, start};
+use bcs_harness::skip;
 
 #[test]
 fn codes_give_their_verified_answers_with_8_ranks_on_4_hosts() {
@@ -105,6 +106,20 @@ fn messages_between_hosts_go_over_the_network_that_the_user_names() {
         assert_eq!(ended.stdout, said, "over {network}: {ended:?}");
     }
     holds("send_modes", "-n 4 --ppn 1 --network quic", &[]);
+}
+
+#[test]
+fn jobs_go_over_the_provider_of_libfabric_that_the_user_names() {
+    let over = ["-n", "2", "--ppn", "1", "--network", "ofi:no_such_provider", "hostname"];
+    let ended = run(&mut Cluster::take().storm_run(&over));
+    ended.fails_with(1, &["cannot join the job's network: libfabric"]);
+    if ended.stderr.contains("libfabric is not installed") {
+        return skip("libfabric is not installed");
+    }
+    ended.says("no provider 'no_such_provider'").says("as in ofi:");
+    for program in ["send_modes", "collectives", "large_vectors", "communicators"] {
+        holds(program, "-n 8 --ppn 2 --network ofi:tcp;ofi_rxm", &[]);
+    }
 }
 
 #[test]

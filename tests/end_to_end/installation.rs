@@ -194,7 +194,7 @@ fn a_wrong_command_line_of_install_is_one_line_that_says_what_to_do() {
     for (arguments, words) in [
         (&[][..], "--prefix"),
         (&["--prefix"], "wants a value"),
-        (&["--profile", "fast", "--prefix", "/nowhere"], "release or dev"),
+        (&["--profile", "fast", "--prefix", "/nowhere"], "release, dev or tests"),
         (&["--colour"], "unknown argument '--colour'"),
     ] {
         let ended = run(Command::new(&install).args(arguments));

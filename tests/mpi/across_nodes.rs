@@ -3,7 +3,7 @@
 use crate::{holds, holds_as_told};
 use bcs_core::SliceLength;
 use bcs_harness::c_programs::compiled;
-use bcs_harness::refuse_attach;
+use bcs_harness::{refuse_attach, times};
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
 use test_programs::launcher::{Job, launch};
@@ -67,10 +67,11 @@ fn vectors_of_any_size_go_between_nodes() {
 #[test]
 fn loops_go_on_however_far_a_node_is_ahead() {
     let job = |ranks, nodes| Job { nodes, limit: Duration::from_secs(300), ..Job::of(ranks) };
+    let rounds = times(15).to_string();
     for loops in ["bcast", "reduce", "one_way", "beside", "late"] {
-        holds_as_told("drift", &job(3, 2), &["30", loops]);
+        holds_as_told("drift", &job(3, 2), &[&rounds, loops]);
     }
-    holds_as_told("drift", &job(4, 4), &["30", "late"]);
+    holds_as_told("drift", &job(4, 4), &[&rounds, "late"]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod wrong_arguments;
 
 use bcs_core::SliceLength;
 use bcs_harness::c_programs::compiled;
+use bcs_harness::times;
 use bcs_mpi::object::wanted::VARIABLE;
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
@@ -108,9 +109,10 @@ fn large_contributions_are_read_where_they_are_lent_and_go_through_lanes_where_t
 #[test]
 fn loops_without_other_synchronisation_go_on_however_far_one_is_ahead() {
     let of = |ranks| Job { limit: Duration::from_secs(300), ..Job::of(ranks) };
-    holds_as_told("drift", &of(3), &["600", "bcast"]);
+    let (often, rounds) = (times(600).to_string(), times(300).to_string());
+    holds_as_told("drift", &of(3), &[&often, "bcast"]);
     for loops in ["reduce", "scatter", "exscan", "one_way", "beside", "apart", "between"] {
-        holds_as_told("drift", &of(3), &["300", loops]);
+        holds_as_told("drift", &of(3), &[&rounds, loops]);
     }
     holds_as_told("drift", &of(5), &["10"]);
     let slice = SliceLength::Fixed(Duration::from_micros(50));
@@ -127,7 +129,8 @@ fn nonblocking_collectives_complete_in_any_order_beside_messages() {
 #[test]
 fn persistent_collectives_are_started_as_often_as_wanted() {
     holds_with("persistent_collectives", &[1, 2, 5]);
-    holds("persistent_collectives", &Job { nodes: 2, ..Job::of(3) });
+    let starts = times(1000).to_string();
+    holds_as_told("persistent_collectives", &Job { nodes: 2, ..Job::of(3) }, &[&starts]);
     let wanted = "allreduce=board,bcast=binomial,gather=binomial,allgather=bruck,alltoall=bruck";
     let environment = vec![("BCS_COLLECTIVE".to_owned(), wanted.to_owned())];
     holds("persistent_collectives", &Job { environment, ..Job::of(3) });

@@ -1,7 +1,7 @@
 //! Random programs of collective calls: each rank computes what it has to get (`random_collectives.c`).
 
 use bcs_harness::c_programs::compiled;
-use bcs_harness::refuse_attach;
+use bcs_harness::{refuse_attach, times};
 use bcs_mpi::collective::policy::{Algorithm, TABLE};
 use bcs_mpi::object::wanted::VARIABLE;
 use nic_emu::host::CrossMemory;
@@ -41,6 +41,7 @@ fn programs_hold_in(job: Job, size: &str, arguments: &[&str]) {
 /// As many as `count` says for each size of a job, all of them different ones.
 fn all_hold(jobs: &[(&str, u64)], mut seed: u64) {
     for (size, count) in jobs {
+        let count = times(*count);
         programs_hold(size, &[&seed.to_string(), &count.to_string()]);
         seed += count;
     }
@@ -53,7 +54,7 @@ fn random_programs_of_collectives_get_what_the_standard_says() {
 
 #[test]
 fn random_programs_get_it_on_several_nodes_too() {
-    all_hold(&[("2/2", 80), ("3/2", 60), ("3/3", 60), ("5/2", 80), ("5/3", 60), ("8/3", 40)], 10_001);
+    all_hold(&[("2/2", 60), ("3/2", 40), ("3/3", 40), ("5/2", 60), ("5/3", 40), ("8/3", 30)], 10_001);
 }
 
 #[test]
@@ -79,8 +80,9 @@ fn random_programs_get_it_whether_their_memory_may_be_read_or_not() {
 
 #[test]
 fn random_programs_get_it_for_vectors_of_up_to_256_mb() {
-    programs_hold("3", &["60001", "6", "--largest", "268435456"]);
-    programs_hold("5/2", &["60101", "6", "--largest", "67108864"]);
+    let count = times(4).to_string();
+    programs_hold("3", &["60001", &count, "--largest", "268435456"]);
+    programs_hold("5/2", &["60101", &count, "--largest", "67108864"]);
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn random_programs_get_it_by_every_algorithm() {
         {
             let environment = vec![(VARIABLE.to_owned(), wanted.clone())];
             let job = Job { environment, in_blocks, ..Job::of(1) };
-            programs_hold_in(job, size, &[&seed.to_string(), "25"]);
+            programs_hold_in(job, size, &[&seed.to_string(), &times(15).to_string()]);
         }
     }
 }

@@ -25,7 +25,7 @@ pub mod host_list;
 
 use bcs_core::ids::NodeId;
 use bcs_core::units::{SliceLength, TimeSpan};
-use bcs_core::{PortRange, Transport};
+use bcs_core::{PortRange, TransportChoice};
 use host_list::HostListError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ pub struct NetworkConfig {
     /// nodes one on each of them.
     pub ports: PortRange,
     /// What carries the networks of jobs.
-    pub transport: Transport,
+    pub transport: TransportChoice,
     /// Whether what travels over TCP is sealed. Without a seal nodes prove who they are when a link comes up,
     /// and trust the network between them from then on.
     pub seal: bool,
@@ -124,7 +124,7 @@ impl Default for NetworkConfig {
     fn default() -> Self {
         Self {
             ports: PortRange::ANY,
-            transport: Transport::default(),
+            transport: TransportChoice::default(),
             seal: true,
             fanout: bcs_fabric::tree::DEFAULT_FANOUT,
         }
@@ -379,7 +379,7 @@ mod tests {
             ("[cluster]\nmanager = \"\"", "cluster.manager", "name the host"),
             ("[cluster]\nport = 0", "cluster.port = 0", "1 to 65535"),
             ("[network]\nport = 7411", "unknown field `port`", "expected one of `ports`, `transport`"),
-            ("[network]\ntransport = \"udp\"", "'udp' is no transport", "tcp or quic"),
+            ("[network]\ntransport = \"udp\"", "'udp' is no transport", "auto, tcp, quic"),
             ("[network]\nports = \"80-90\"", "'80-90' is no range of ports", "7411-7999"),
             ("[network]\nfanout = 0", "network.fanout = 0", "1 to 64"),
             ("[[nodes]]\nhosts = \"a\"\ncores = 0", "nodes.cores = 0", "at least 1 core"),

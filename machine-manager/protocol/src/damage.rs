@@ -5,7 +5,7 @@ use crate::node::{CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
 use bcs_core::PortRange;
 use bcs_core::damage::{DamagedStream, Rng, allocated, run};
 use bcs_core::wire::WireMessage;
-use bcs_core::{JobId, NodeId, Placement, TypeCheck};
+use bcs_core::{JobId, NetworkCard, NodeId, Placement, Transport, TransportChoice, TypeCheck};
 use bcs_stream::damage::check_receiver;
 use mds::EmdsConfig;
 use nic_emu::hang::{self, HangReport};
@@ -38,13 +38,17 @@ fn job() -> Job {
         stdin: StdinTo::All,
         timeout: Some(Duration::from_millis(1500)),
         type_check: Some(TypeCheck::Kinds),
-        transport: Some(bcs_core::Transport::Quic),
+        transport: Some(TransportChoice::Auto),
         recording,
         library_directory: Some("/lib".into()),
         ..Job::new(vec![program, Application::new(1, "b")]).description
     };
     let placement = Placement::by_rank(&[0, 1, 0]).unwrap();
     Job { id: JobId(17), run: "run-17".into(), placement, description }
+}
+
+fn card() -> NetworkCard {
+    NetworkCard { provider: "verbs".into(), domain: "mlx5_0".into() }
 }
 
 fn launch() -> Launch {
@@ -62,7 +66,7 @@ fn launch() -> Launch {
             credential: "a key".into(),
             listen: [10, 0, 0, 7].into(),
             ports: PortRange::ANY,
-            transport: bcs_core::Transport::Quic,
+            transport: Transport::Ofi(Some("verbs".into())),
             seal: false,
         }),
     }
@@ -157,7 +161,7 @@ fn from_nodes() -> Vec<FromNode> {
     let address = ([10, 0, 0, 7], 40112).into();
     let mut messages = every_variant! {
         FromNode::Hello { .. } =>
-            FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34 },
+            FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34, card: Some(card()) },
         FromNode::Bound { .. } => FromNode::Bound { view: 4, address },
         FromNode::Launcher { .. } => FromNode::Launcher { job, notice: Notice::Prepared },
         FromNode::Output { .. } => FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },

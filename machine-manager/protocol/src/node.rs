@@ -9,7 +9,7 @@
 #![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
 
 use bcs_core::wire::{self, WireError, WireMessage};
-use bcs_core::{JobId, NodeId};
+use bcs_core::{JobId, NetworkCard, NodeId};
 use program_launcher::control::{Command, Notice};
 use program_launcher::job::Job;
 use program_launcher::launch::{JobNetwork, Launch, Member, Surroundings};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub const ALPN: &str = "bcs-manager/1";
 
 /// The version of this protocol; both ends have the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Bytes of output of a job on one node that may be under way to `storm`: more waits in the ranks' pipe,
 /// until [`ToNode::OutputTaken`] says that some has been written.
@@ -97,6 +97,8 @@ pub enum FromNode {
         cores: u32,
         /// Bytes of memory.
         memory: u64,
+        /// The network card by which libfabric reaches other nodes' memory, where there is one.
+        card: Option<NetworkCard>,
     },
     /// The end of a view's network is bound, and listens here.
     Bound {

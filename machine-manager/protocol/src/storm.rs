@@ -7,8 +7,8 @@
 
 #![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
 
-use bcs_core::JobId;
 use bcs_core::wire::WireMessage;
+use bcs_core::{JobId, NetworkCard};
 use program_launcher::launch::Surroundings;
 use program_launcher::signals::Signal;
 use program_launcher::{Description, Verdict};
@@ -146,6 +146,8 @@ pub struct NodeRow {
     pub cores: u32,
     /// Bytes of memory; 0 when it was never up.
     pub memory: u64,
+    /// The network card by which libfabric reaches other nodes' memory, where the node has one.
+    pub card: Option<NetworkCard>,
     /// Ranks that run there.
     pub ranks: u32,
     /// The jobs that run there.
@@ -225,6 +227,7 @@ mod tests {
             state,
             cores: 2,
             memory: 1 << 34,
+            card: Some(NetworkCard { provider: "verbs".into(), domain: "mlx5_0".into() }),
             ranks: 3,
             jobs: vec![JobId(17), JobId(18)],
         };

@@ -485,7 +485,13 @@ mod tests {
     fn damaged_messages_of_a_node_close_its_connection_and_nothing_else() {
         let job = bcs_core::JobId(17);
         let examples = [
-            FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34 },
+            FromNode::Hello {
+                version: VERSION,
+                release: "0.1.0".into(),
+                cores: 2,
+                memory: 1 << 34,
+                card: None,
+            },
             FromNode::Bound { view: 4, address: ([10, 0, 0, 7], 40112).into() },
             FromNode::Launcher { job, notice: Notice::Started(vec![101, 102]) },
             FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },

@@ -6,6 +6,7 @@
 use super::HostId;
 use super::outbox::Outbox;
 use bcs_config::NodeConfig;
+use bcs_core::NetworkCard;
 use bcs_protocol::storm::NodeState;
 
 /// A connection of a node manager, by a number that is never used again.
@@ -23,6 +24,8 @@ pub struct Link {
     pub cores: u32,
     /// Its memory in bytes.
     pub memory: u64,
+    /// Its network card for RDMA, where it has one.
+    pub card: Option<NetworkCard>,
     /// Whether it takes part in the control network.
     pub is_up: bool,
 }
@@ -50,6 +53,11 @@ impl Node {
     /// Its memory in bytes; 0 when it was never connected.
     pub fn memory(&self) -> u64 {
         self.seen.map_or(0, |(_, memory)| memory)
+    }
+
+    /// Its network card for RDMA, as long as it is connected.
+    pub fn card(&self) -> Option<&NetworkCard> {
+        self.link.as_ref()?.card.as_ref()
     }
 
     /// Whether it can be given jobs.
@@ -94,6 +102,11 @@ impl Nodes {
     /// All, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (HostId, &Node)> {
         (0..).map(HostId).zip(&self.nodes)
+    }
+
+    /// The node of this name.
+    pub fn by_name(&self, name: &str) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.name == name)
     }
 
     /// The name of a node.

@@ -16,7 +16,7 @@ use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
 use bcs_config::{Config, ConfigError, NetworkConfig};
 use bcs_core::JobId;
-use bcs_core::{PortRange, Transport};
+use bcs_core::{PortRange, Transport, TransportChoice};
 use bcs_credentials as credentials;
 use bcs_credentials::MANAGER;
 use bcs_credentials::{Credential, CredentialError};
@@ -133,6 +133,12 @@ pub fn run(file: &Path) -> Result<(), DaemonError> {
         network: config.network,
         reception,
     };
+    if manager.network.transport.may_be_plain() {
+        tracing::warn!(
+            transport = %manager.network.transport,
+            "what jobs send over libfabric is not sealed: the network between nodes is trusted"
+        );
+    }
     if !manager.network.seal {
         tracing::warn!(
             "jobs over TCP are not sealed between nodes ([network] seal = false): the network is trusted"
@@ -345,7 +351,7 @@ impl Manager {
         outbox: Outbox,
         now: Duration,
     ) {
-        let FromNode::Hello { version, release, cores, memory } = hello else {
+        let FromNode::Hello { version, release, cores, memory, card } = hello else {
             tracing::warn!(host = self.nodes.name(host), "refused: it does not begin with hello");
             return outbox.abandon();
         };
@@ -375,8 +381,9 @@ impl Manager {
         if outbox.send(&welcome).is_err() {
             return;
         }
-        tracing::info!(host = self.nodes.name(host), cores, release, "a node has connected");
-        self.nodes.connect(host, Link { id, outbox, cores, memory, is_up: false });
+        let rdma = card.as_ref().map(|card| format!("{} {}", card.provider, card.domain));
+        tracing::info!(host = self.nodes.name(host), cores, release, rdma, "a node has connected");
+        self.nodes.connect(host, Link { id, outbox, cores, memory, card, is_up: false });
         self.control.order(Order::Joined(host, id, reached_at));
     }
 
@@ -439,6 +446,7 @@ impl Manager {
                         state: node.state(),
                         cores: node.cores(),
                         memory: node.memory(),
+                        card: node.card().cloned(),
                         ranks,
                         jobs,
                     }
@@ -510,26 +518,42 @@ impl Manager {
     }
 
     /// Makes the keys of a job's network, elsewhere: it takes a while for many nodes.
-    fn mint(&self, job: JobId, run: String, members: Vec<String>, transport: Option<Transport>) {
-        let (arrivals, mut config) = (self.arrivals.clone(), self.network.clone());
-        config.transport = transport.unwrap_or(config.transport);
+    fn mint(&self, job: JobId, run: String, members: Vec<String>, transport: Option<TransportChoice>) {
+        let (arrivals, seal) = (self.arrivals.clone(), self.network.seal);
+        let choice = transport.as_ref().unwrap_or(&self.network.transport);
+        let transport = choice.for_nodes(members.iter().map(|name| self.nodes.by_name(name)?.card()));
+        let is_trusted = !seal || self.network.transport.may_be_plain();
         tokio::spawn(async move {
-            let keys = tokio::task::spawn_blocking(move || mint(&run, &members, &config)).await;
+            if !is_trusted && !transport.can_seal() {
+                let refused = Err(format!(
+                    "{transport} seals nothing, and here the network between nodes is not trusted: an administrator can \
+                     write transport = \"auto\" or seal = false in [network] of the manager's configuration"
+                ));
+                let _ = arrivals.send(Arrival::Keys(job, refused)).await;
+                return;
+            }
+            let keys = tokio::task::spawn_blocking(move || mint(&run, &members, &transport, seal)).await;
             let keys = keys.unwrap_or_else(|error| Err(error.to_string()));
+            let keys = keys.map_err(|reason| format!("cannot make the keys of the job's network: {reason}"));
             let _ = arrivals.send(Arrival::Keys(job, keys)).await;
         });
     }
 }
 
-fn mint(run: &str, members: &[String], config: &NetworkConfig) -> Result<Vec<JobNetwork>, String> {
+fn mint(run: &str, members: &[String], transport: &Transport, seal: bool) -> Result<Vec<JobNetwork>, String> {
     let id = super::control::random_number();
     let keys =
         credentials::mint(run, members.iter().map(String::as_str)).map_err(|error| error.to_string())?;
     // Where each node listens is for its node manager to say.
     let (listen, ports) = ([0; 4].into(), PortRange::ANY);
-    let (transport, seal) = (config.transport, config.seal);
-    let network =
-        |key: Credential| JobNetwork { id, credential: key.to_pem(), listen, ports, transport, seal };
+    let network = |key: Credential| JobNetwork {
+        id,
+        credential: key.to_pem(),
+        listen,
+        ports,
+        transport: transport.clone(),
+        seal,
+    };
     Ok(keys.into_iter().map(network).collect())
 }
 

@@ -8,7 +8,7 @@
 use crate::hostfile::{self, HostList};
 use crate::value::{self, MapBy};
 use bcs_config::{DEFAULT_FILE, VARIABLE};
-use bcs_core::{ByteCount, SliceLength, Transport, TypeCheck};
+use bcs_core::{ByteCount, SliceLength, TransportChoice, TypeCheck};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
 use program_launcher::StdinTo;
@@ -155,16 +155,18 @@ pub struct JobOptions {
     /// cluster's configuration says, else elastic].
     #[arg(long, value_name = "elastic|LENGTH", value_parser = value::slice, help_heading = "NIC", hide_short_help = true)]
     pub slice: Option<SliceLength>,
-    /// What carries messages between nodes: TCP, or QUIC for long paths and networks that lose packets
-    /// [default: as the cluster's configuration says, else tcp].
+    /// What carries messages between nodes: TCP; QUIC for long paths and networks that lose packets; RDMA by
+    /// libfabric (ofi), with the first network card that is there, or this provider of libfabric's; auto:
+    /// RDMA where all nodes of the job have such a card, else TCP [default: as the cluster's configuration
+    /// says, else tcp].
     #[arg(
         long,
-        value_name = "tcp|quic",
+        value_name = "auto|tcp|quic|ofi[:PROVIDER]",
         value_parser = value::network,
         help_heading = "NIC",
         hide_short_help = true
     )]
-    pub network: Option<Transport>,
+    pub network: Option<TransportChoice>,
     /// Give this core to the NIC for good.
     #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC", hide_short_help = true)]
     pub nic_core: Option<usize>,

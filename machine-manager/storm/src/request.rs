@@ -486,7 +486,7 @@ fn recording(
 mod tests {
     use super::*;
     use bcs_config::{DEFAULT_FILE, VARIABLE};
-    use bcs_core::{Rank, Transport};
+    use bcs_core::{Rank, Transport, TransportChoice};
     use std::time::Duration;
 
     fn requested(line: &str) -> Result<Requested, RequestError> {
@@ -580,8 +580,11 @@ mod tests {
     #[test]
     fn messages_between_nodes_go_over_the_network_that_is_named_else_over_that_of_the_cluster() {
         assert_eq!(request("a").unwrap().transport, None);
-        assert_eq!(request("--network quic a").unwrap().transport, Some(Transport::Quic));
-        assert_eq!(request("--network=tcp a").unwrap().transport, Some(Transport::Tcp));
+        assert_eq!(
+            request("--network quic a").unwrap().transport,
+            Some(TransportChoice::Transport(Transport::Quic))
+        );
+        assert_eq!(request("--network=auto a").unwrap().transport, Some(TransportChoice::Auto));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! it cannot.
 
 use bcs_core::units::UnitError;
-use bcs_core::{ByteCount, Rank, SliceLength, Transport};
+use bcs_core::{ByteCount, Rank, SliceLength, TransportChoice};
 use bcs_protocol::storm::LONGEST_TIMEOUT;
 use bcs_protocol::storm::Mapping;
 use nic_emu::arith::Arithmetic;
@@ -98,8 +98,8 @@ pub fn slice(text: &str) -> Result<SliceLength, String> {
 }
 
 /// What carries messages between nodes.
-pub fn network(text: &str) -> Result<Transport, String> {
-    text.parse().map_err(|_| "give tcp or quic".into())
+pub fn network(text: &str) -> Result<TransportChoice, String> {
+    text.parse().map_err(|_| format!("give {}", bcs_core::transport::WANTED))
 }
 
 /// A number of bytes.

@@ -42,7 +42,7 @@ fn who_is_not_of_the_cluster_is_refused() {
     let foreign = Authority::new("other").unwrap().issue("c01").unwrap();
     Node::join_as(foreign, cluster.address, Script::default()).wait_for_close();
 
-    let hello = FromNode::Hello { version: 99, release: "9.9".into(), cores: 1, memory: 1 };
+    let hello = FromNode::Hello { version: 99, release: "9.9".into(), cores: 1, memory: 1, card: None };
     let other = Node::join(&cluster, "c01", Script { hello, ..Script::default() });
     let reason = other.refusal();
     assert!(reason.contains("release 9.9 speaks version 99") && reason.contains("same release"), "{reason}");

@@ -36,7 +36,13 @@ pub struct Script {
 
 impl Default for Script {
     fn default() -> Self {
-        let hello = FromNode::Hello { version: VERSION, release: "test".into(), cores: 2, memory: 1 << 30 };
+        let hello = FromNode::Hello {
+            version: VERSION,
+            release: "test".into(),
+            cores: 2,
+            memory: 1 << 30,
+            card: None,
+        };
         Self { hello, prepares: true, prints: vec![], ends: Some(Verdict::Success) }
     }
 }

@@ -1,9 +1,9 @@
 //! Jobs, as their users see them.
 
-use super::client::{Client, on_nodes, run, wait_until_up};
+use super::client::{Client, on_nodes, run, shell, wait_until_up};
 use super::cluster::{BOUND, Cluster, PATIENT};
 use super::node::{Node, Script, Seen};
-use bcs_core::JobId;
+use bcs_core::{JobId, Transport};
 use bcs_protocol::node::{FromNode, OUTPUT_CREDIT, ToNode};
 use bcs_protocol::storm::{Reply, Request, Wish};
 use program_launcher::Verdict;
@@ -55,6 +55,30 @@ fn a_job_that_cannot_be_placed_is_refused_and_nothing_is_started() {
     for node in &nodes {
         assert!(!node.drain().iter().any(|seen| matches!(seen, Seen::Message(ToNode::Launch(_)))));
     }
+}
+
+#[test]
+fn a_job_whose_network_seals_nothing_is_refused_where_the_network_is_not_trusted() {
+    let (cluster, nodes) = cluster_of(&["c01", "c02"], &Script::default());
+    let over = |choice: &str| {
+        let mut submission = shell(2, "true", on_nodes(2));
+        submission.job.transport = Some(choice.parse().unwrap());
+        let mut client = Client::ask(&cluster, &Request::Run(Box::new(submission)));
+        client.accepted();
+        client.finish().2
+    };
+    for choice in ["ofi", "ofi:verbs"] {
+        let verdict = over(choice);
+        let message = verdict.message().unwrap_or_default();
+        assert!(message.contains(&format!("{choice} seals nothing")), "{message}");
+        assert!(message.contains("transport = \"auto\""), "{message}");
+    }
+    for node in &nodes {
+        assert!(!node.drain().iter().any(|seen| matches!(seen, Seen::Message(ToNode::Launch(_)))));
+    }
+    // Neither node has a network card.
+    assert_eq!(over("auto"), Verdict::Success);
+    assert_eq!(nodes[0].launch().network.unwrap().transport, Transport::Tcp);
 }
 
 #[test]

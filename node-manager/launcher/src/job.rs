@@ -6,7 +6,7 @@
 
 use crate::binding::Binding;
 use bcs_core::wire::{OsStringDef, PathBufDef, PlacementDef, Variable, VariableDef};
-use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, Transport, TypeCheck};
+use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, TransportChoice, TypeCheck};
 use mds::EmdsConfig;
 use nic_emu::arith::Arithmetic;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
@@ -48,7 +48,7 @@ pub struct Description {
     /// What the job asks of its NIC.
     pub nic: NicSettings,
     /// What carries the network between its nodes; what the cluster's configuration says if not given.
-    pub transport: Option<Transport>,
+    pub transport: Option<TransportChoice>,
     /// What of the types of messages the ranks compare; what their environment says if not given.
     pub type_check: Option<TypeCheck>,
     /// Which processors the ranks may run on.

@@ -30,6 +30,7 @@ pub mod launch;
 pub mod launch_error;
 pub mod launcher;
 pub mod lifecycle;
+pub mod network_card;
 pub mod nic;
 pub mod node_manager;
 pub mod output;

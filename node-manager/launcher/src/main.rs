@@ -3,7 +3,7 @@
 
 use program_launcher::control::Channel;
 use program_launcher::verdict::{STATUS_RUNTIME, STATUS_USAGE};
-use program_launcher::{descendants, launcher};
+use program_launcher::{descendants, launcher, network_card};
 use rustix::net::{AddressFamily, SocketType};
 use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
             let _ = writeln!(io::stdout(), "program-launcher: {WHAT_IT_IS}");
             return ExitCode::SUCCESS;
         }
+        Some("--rdma") => return tell_network_card(),
         Some(other) => {
             say(&format!("{other:?} is no option of it: {WHAT_IT_IS}"));
             return ExitCode::from(STATUS_USAGE);
@@ -53,6 +54,24 @@ fn main() -> ExitCode {
             ExitCode::from(STATUS_RUNTIME)
         }
     }
+}
+
+/// `--rdma ADDRESS [PROVIDER]`: prints the network card by which libfabric reaches other nodes' memory from
+/// this node, the first or that of the provider; nothing where there is none. A node manager asks: what
+/// libfabric loads is not to be in a daemon.
+fn tell_network_card() -> ExitCode {
+    let Some(Ok(address)) = std::env::args().nth(2).map(|text| text.parse()) else {
+        say("--rdma wants the address of this node that other nodes reach, and may have a provider's name");
+        return ExitCode::from(STATUS_USAGE);
+    };
+    match network_card::find(std::env::args().nth(3).as_deref(), address) {
+        Ok(card) => {
+            // A reader that has gone does not want to know.
+            let _ = writeln!(io::stdout(), "{} {}", card.provider, card.domain);
+        }
+        Err(reason) => say(&format!("no network card for RDMA: {reason}")),
+    }
+    ExitCode::SUCCESS
 }
 
 /// Says something on the standard error, in one write.

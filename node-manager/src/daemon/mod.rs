@@ -42,6 +42,7 @@ mod patience;
 mod session;
 mod spawn;
 mod strays;
+mod survey;
 mod users;
 
 pub use error::{DaemonError, LAUNCHER};

@@ -7,7 +7,7 @@ use super::limits::USERS_SHARE_OF_PROCESSES;
 use super::spawn::Confinement;
 use super::strays::Children;
 use bcs_config::{Config, NodeConfig};
-use bcs_core::PortRange;
+use bcs_core::{PortRange, Transport, TransportChoice};
 use bcs_credentials::Credential;
 use bcs_protocol::node::ALPN;
 use bcs_stream::SecureEnds;
@@ -29,6 +29,8 @@ pub struct Node {
     pub(super) interface: Option<String>,
     pub(super) ports: PortRange,
     pub(super) fanout: usize,
+    /// The provider of libfabric's that jobs use, where the configuration names one.
+    pub(super) provider: Option<String>,
     pub(super) cores: u32,
     pub(super) memory: u64,
     pub(super) launcher: PathBuf,
@@ -85,6 +87,10 @@ impl Node {
             interface,
             ports: config.network.ports,
             fanout: config.network.fanout,
+            provider: match config.network.transport {
+                TransportChoice::Transport(Transport::Ofi(provider)) => provider,
+                _ => None,
+            },
             cores: cores.unwrap_or_else(counted),
             memory: about.totalram * u64::from(about.mem_unit),
             launcher: launcher()?,

@@ -13,6 +13,7 @@ use super::life::Ending;
 use super::limits::ENDING;
 use super::node::Node;
 use super::outgoing::{Outgoing, Writing, outgoing};
+use super::survey;
 use bcs_core::JobId;
 use bcs_credentials::MANAGER;
 use bcs_daemon::wait::or_never;
@@ -128,6 +129,7 @@ async fn greet(node: &Node) -> Result<Greeted, String> {
     watch_over(&socket).map_err(|error| format!("cannot {connect}: {error}"))?;
     let local = socket.local_addr().map_err(|error| format!("cannot {connect}: {error}"))?.ip();
     let listen = listen_address(node.interface.as_deref(), local).map_err(|error| error.to_string())?;
+    let card = survey::network_card(node, listen).await;
     let prove = format!("be sure of the machine manager at {host}:{port}");
     let stream = within(&prove, node.ends.connect(socket, MANAGER)).await?;
     let (reader, mut writer) = tokio::io::split(stream);
@@ -137,6 +139,7 @@ async fn greet(node: &Node) -> Result<Greeted, String> {
         release: env!("CARGO_PKG_VERSION").into(),
         cores: node.cores,
         memory: node.memory,
+        card,
     };
     let greet = format!("be welcomed by the machine manager at {host}:{port}");
     within(&greet, stream::send(&mut writer, &hello)).await?;

@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     start(&argc, &argv);
     CHECK(size <= 8);
     of_any_bytes();
-    again_and_again(size > 3 ? 1000 : 10000);
+    again_and_again(argc > 1 ? atoi(argv[1]) : size > 3 ? 1000 : 10000);
     MPI_Comm w = MPI_COMM_WORLD;
     MPI_Info none = MPI_INFO_NULL;
     MPI_Request q[KINDS];

@@ -26,6 +26,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+/// As for every job: a node of which nothing comes for so long is lost. A machine that others share may
+/// stand still for seconds.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// How a job is to be run.
 pub struct Job {
     /// Processes.
@@ -211,10 +215,12 @@ fn networks(nodes: u32) -> Vec<Box<dyn DrivenRoad>> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node{node}")).collect();
     let credentials = credentials::mint("test", names.iter().map(String::as_str)).expect("keys for a test");
     let listen = "127.0.0.1".parse().expect("an address");
-    let ports: Vec<QuicPort> = credentials
-        .into_iter()
-        .map(|credential| QuicPort::bind(QuicOptions::new(NetworkId(1), credential, listen)).expect("a port"))
-        .collect();
+    let options = |credential| QuicOptions {
+        idle_timeout: SILENCE,
+        ..QuicOptions::new(NetworkId(1), credential, listen)
+    };
+    let bind = |credential| QuicPort::bind(options(credential)).expect("a port");
+    let ports: Vec<QuicPort> = credentials.into_iter().map(bind).collect();
     let members =
         names.into_iter().zip(&ports).map(|(name, port)| Member { name, address: port.local_address() });
     let roster: Vec<Member> = members.collect();

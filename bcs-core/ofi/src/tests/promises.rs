@@ -81,12 +81,21 @@ fn shared_memory_carries_records() {
 #[test]
 fn signals_that_wait_for_completions_keep_every_promise() {
     let name = "signals_that_wait_for_completions_keep_every_promise";
-    for provider in ["tcp;ofi_rxm", "sockets"] {
-        if is_there(provider) {
-            let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, provider) };
-            run_orders(&bed, 0..1);
-            run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
-        }
+    if is_there("tcp;ofi_rxm") {
+        let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, "tcp;ofi_rxm") };
+        run_orders(&bed, 0..1);
+        run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
+    }
+}
+
+#[test]
+#[ignore = "half a minute: scripts/test ofi"]
+fn other_providers_keep_every_promise_with_signals_that_wait_for_completions() {
+    let name = "other_providers_keep_every_promise_with_signals_that_wait_for_completions";
+    if is_there("sockets") {
+        let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, "sockets") };
+        run_orders(&bed, 0..1);
+        run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
     }
     // Where writes need not keep their order, one process writes into the memory of the other. Completions
     // come in the order of the writes then, of all nodes: behind one to a dead node, none comes any more.

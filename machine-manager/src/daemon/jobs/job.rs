@@ -162,7 +162,7 @@ impl Job {
         if members.len() == 1 {
             return self.be_ready(Vec::new());
         }
-        let (run, transport) = (self.description.run.clone(), self.description.transport);
+        let (run, transport) = (self.description.run.clone(), self.description.transport.clone());
         out.push_back(Action::Mint { job: self.id(), run, members, transport });
     }
 
@@ -176,7 +176,7 @@ impl Job {
             Ok(networks) => {
                 format!("{} keys were made for a job on {} nodes", networks.len(), self.parts.len())
             }
-            Err(reason) => format!("cannot make the keys of the job's network: {reason}"),
+            Err(reason) => reason,
         };
         self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
     }

@@ -36,7 +36,7 @@ use super::ledger::Held;
 use super::limits::{QUESTIONS, RANK_BYTES};
 use crate::mapping::{self, Slots};
 use bcs_core::wire::WireError;
-use bcs_core::{JobId, Rank, Transport};
+use bcs_core::{JobId, Rank, TransportChoice};
 use bcs_protocol::node::{FromNode, LaunchOrder, ToNode};
 use bcs_protocol::storm::LONGEST_TIMEOUT;
 use bcs_protocol::storm::{Reply, Request, Submission};
@@ -98,7 +98,7 @@ pub enum Action {
         /// The nodes' names, by number.
         members: Vec<String>,
         /// What carries it, where the user says that.
-        transport: Option<Transport>,
+        transport: Option<TransportChoice>,
     },
     /// Tell the control network what to do about the start of a job.
     Start(JobId, StartOrder),

@@ -20,7 +20,7 @@ fn memory(bytes: u64) -> String {
 
 /// A table with a head.
 pub fn table(rows: &[NodeRow]) -> String {
-    let head = ["HOST", "STATE", "CORES", "MEMORY", "RANKS", "JOBS", ""].map(str::to_owned);
+    let head = ["HOST", "STATE", "CORES", "MEMORY", "RDMA", "RANKS", "JOBS", ""].map(str::to_owned);
     let mut lines = vec![head];
     for row in rows {
         let (state, reason) = state(&row.state);
@@ -30,6 +30,7 @@ pub fn table(rows: &[NodeRow]) -> String {
             state.into(),
             if row.cores == 0 { "-".into() } else { row.cores.to_string() },
             memory(row.memory),
+            row.card.as_ref().map_or_else(|| "-".into(), |card| format!("{} {}", card.provider, card.domain)),
             row.ranks.to_string(),
             if jobs.is_empty() { "-".into() } else { jobs.join(",") },
             reason.unwrap_or_default().into(),
@@ -54,9 +55,13 @@ pub fn json(rows: &[NodeRow]) -> String {
         .map(|row| {
             let (state, reason) = state(&row.state);
             let jobs: Vec<u64> = row.jobs.iter().map(|job| job.0).collect();
+            let rdma = row
+                .card
+                .as_ref()
+                .map(|card| serde_json::json!({ "provider": card.provider, "domain": card.domain }));
             serde_json::json!({
                 "host": row.host, "state": state, "reason": reason, "cores": row.cores,
-                "memory_bytes": row.memory, "ranks": row.ranks, "jobs": jobs,
+                "memory_bytes": row.memory, "rdma": rdma, "ranks": row.ranks, "jobs": jobs,
             })
         })
         .collect();
@@ -66,7 +71,7 @@ pub fn json(rows: &[NodeRow]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_core::JobId;
+    use bcs_core::{JobId, NetworkCard};
 
     fn rows() -> Vec<NodeRow> {
         let row = |host: &str, state, cores, memory, ranks, jobs: &[u64]| NodeRow {
@@ -74,11 +79,13 @@ mod tests {
             state,
             cores,
             memory,
+            card: None,
             ranks,
             jobs: jobs.iter().copied().map(JobId).collect(),
         };
+        let card = Some(NetworkCard { provider: "verbs".into(), domain: "mlx5_0".into() });
         vec![
-            row("c0", NodeState::Up, 64, 16 << 30, 4, &[12, 13]),
+            NodeRow { card, ..row("c0", NodeState::Up, 64, 16 << 30, 4, &[12, 13]) },
             row("login10", NodeState::Joining, 2, 1 << 29, 0, &[]),
             row("c1", NodeState::Down("has not connected".into()), 0, 0, 0, &[]),
         ]
@@ -86,10 +93,10 @@ mod tests {
 
     #[test]
     fn people_read_a_table() {
-        let expected = "HOST     STATE    CORES  MEMORY    RANKS  JOBS\n\
-                        c0       up       64     16.0 GiB  4      12,13\n\
-                        login10  joining  2      0.5 GiB   0      -\n\
-                        c1       down     -      -         0      -      has not connected\n";
+        let expected = "HOST     STATE    CORES  MEMORY    RDMA          RANKS  JOBS\n\
+                        c0       up       64     16.0 GiB  verbs mlx5_0  4      12,13\n\
+                        login10  joining  2      0.5 GiB   -             0      -\n\
+                        c1       down     -      -         -             0      -      has not connected\n";
         assert_eq!(table(&rows()), expected);
     }
 
@@ -102,5 +109,7 @@ mod tests {
             (Some("joining"), Some("has not connected"))
         );
         assert_eq!(read[0]["memory_bytes"], 16_u64 << 30);
+        assert_eq!(read[0]["rdma"]["domain"], "mlx5_0");
+        assert!(read[1]["rdma"].is_null());
     }
 }

@@ -597,6 +597,7 @@ fn nodes_and_status_are_printed() {
             state: NodeState::Up,
             cores: 2,
             memory: 1 << 30,
+            card: None,
             ranks: 3,
             jobs: vec![JobId(4)],
         };
@@ -605,7 +606,7 @@ fn nodes_and_status_are_printed() {
     let ran = run(&mut cluster.storm("nodes"));
     assert_eq!(
         ran.succeeds_quietly().stdout,
-        "HOST  STATE  CORES  MEMORY   RANKS  JOBS\nc0    up     2      1.0 GiB  3      4\n"
+        "HOST  STATE  CORES  MEMORY   RDMA  RANKS  JOBS\nc0    up     2      1.0 GiB  -     3      4\n"
     );
     manager.join().unwrap();
     std::fs::remove_file(cluster.socket()).unwrap();

@@ -4,6 +4,7 @@ use crate::launch::{JobNetwork, Member};
 use bcs_core::{EventTable, Transport};
 use bcs_credentials::Credential;
 use bcs_fabric::{DrivenRoad, NetworkId};
+use bcs_ofi::{OfiOptions, OfiPort};
 use bcs_quic::{QuicOptions, QuicPort, map_memory};
 use bcs_tcp::{Silence, TcpOptions, TcpPort};
 use nic_emu::global::GlobalLayout;
@@ -24,6 +25,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 pub(super) enum JobPort {
     Tcp(Box<TcpPort>),
     Quic(Box<QuicPort>),
+    Ofi(Box<OfiPort>),
 }
 
 impl JobPort {
@@ -34,22 +36,32 @@ impl JobPort {
     pub(super) fn bind(network: &JobNetwork) -> Result<Self, String> {
         let credential =
             Credential::from_pem(&network.credential).map_err(|error| because("its key", &error))?;
-        let (id, ports) = (NetworkId(network.id), network.ports);
-        let bound = match network.transport {
+        let (id, listen, ports) = (NetworkId(network.id), network.listen, network.ports);
+        let over_tcp = |options| TcpOptions {
+            ports,
+            seal: network.seal,
+            idle_timeout: SILENCE,
+            silence: Silence::Host,
+            ..options
+        };
+        let no_socket = |error| because("its socket", &error);
+        Ok(match &network.transport {
             Transport::Tcp => {
-                let options = TcpOptions::new(id, credential, network.listen);
-                let seal = network.seal;
-                let silence = Silence::Host;
-                TcpPort::bind(TcpOptions { ports, seal, idle_timeout: SILENCE, silence, ..options })
-                    .map(|port| Self::Tcp(Box::new(port)))
+                let options = over_tcp(TcpOptions::new(id, credential, listen));
+                Self::Tcp(Box::new(TcpPort::bind(options).map_err(no_socket)?))
             }
             Transport::Quic => {
-                let options = QuicOptions::new(id, credential, network.listen);
-                QuicPort::bind(QuicOptions { ports, idle_timeout: SILENCE, ..options })
-                    .map(|port| Self::Quic(Box::new(port)))
+                let options = QuicOptions::new(id, credential, listen);
+                let options = QuicOptions { ports, idle_timeout: SILENCE, ..options };
+                Self::Quic(Box::new(QuicPort::bind(options).map_err(no_socket)?))
             }
-        };
-        bound.map_err(|error| because("its socket", &error))
+            Transport::Ofi(provider) => {
+                let options = OfiOptions::new(id, credential, listen, provider.clone());
+                let links = over_tcp(options.links);
+                let port = OfiPort::bind(OfiOptions { links, ..options });
+                Self::Ofi(Box::new(port.map_err(|error| because("libfabric", &error))?))
+            }
+        })
     }
 
     /// Where it listens.
@@ -57,6 +69,7 @@ impl JobPort {
         match self {
             Self::Tcp(port) => port.local_address(),
             Self::Quic(port) => port.local_address(),
+            Self::Ofi(port) => port.local_address(),
         }
     }
 
@@ -72,6 +85,11 @@ impl JobPort {
                 let memory = memory(layout.memory_bytes())?;
                 let joined = port.connect(roster, memory, EventTable::new(EVENTS));
                 Box::new(joined.map_err(|error| because("its roster", &error))?)
+            }
+            Self::Ofi(port) => {
+                let memory = memory(layout.memory_bytes())?;
+                let joined = port.connect(roster, memory, EventTable::new(EVENTS));
+                Box::new(joined.map_err(|error| because("libfabric", &error))?)
             }
             Self::Quic(port) => {
                 let memory = memory(layout.bytes_with_rings())?;
