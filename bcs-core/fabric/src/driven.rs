@@ -37,6 +37,11 @@ pub trait Driven: Fabric + AsFd + Send {
     /// The members whose links are not up, dead ones included.
     fn unconnected(&self) -> NodeSet;
 
+    /// Takes what users should be told once, if there is something, as that memory could not be registered.
+    fn take_remark(&mut self) -> Option<String> {
+        None
+    }
+
     /// The links, if other processes can drive them, which they may from now on. From then on records of the
     /// [`Road`](crate::Road) that nobody polls stay in the links.
     fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {

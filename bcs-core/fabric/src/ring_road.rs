@@ -397,6 +397,10 @@ impl<F: Driven> Driven for RingRoad<F> {
         self.fabric.why_lost(node)
     }
 
+    fn take_remark(&mut self) -> Option<String> {
+        self.fabric.take_remark()
+    }
+
     fn begin_connect(&mut self, nodes: &NodeSet) {
         self.fabric.begin_connect(nodes);
     }

@@ -223,11 +223,6 @@ impl<M: GlobalMemory> OfiFabric<M> {
         &self.endpoint.promises
     }
 
-    /// Takes what users should be told once, if there is something: that memory could not be registered.
-    pub fn take_remark(&mut self) -> Option<String> {
-        self.remark.take()
-    }
-
     /// What the fabric has done so far, over all links.
     pub fn statistics(&self) -> LinkStatistics {
         let mut all = LinkStatistics::default();
@@ -422,6 +417,10 @@ impl<M: GlobalMemory + Send> Driven for OfiFabric<M> {
 
     fn why_lost(&self, node: NodeId) -> Option<String> {
         self.broken_link(node).map(str::to_owned)
+    }
+
+    fn take_remark(&mut self) -> Option<String> {
+        self.remark.take()
     }
 
     fn begin_connect(&mut self, nodes: &NodeSet) {

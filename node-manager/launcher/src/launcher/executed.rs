@@ -207,6 +207,9 @@ impl Waiting {
                 return Err(out_of_turn(&command));
             }
         }
+        if let Some(remark) = fabric.take_remark() {
+            self.control.send(&Notice::Remark(remark));
+        }
         Ok(())
     }
 
