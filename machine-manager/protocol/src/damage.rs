@@ -161,7 +161,13 @@ fn from_nodes() -> Vec<FromNode> {
     let address = ([10, 0, 0, 7], 40112).into();
     let mut messages = every_variant! {
         FromNode::Hello { .. } =>
-            FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34, card: Some(card()) },
+            FromNode::Hello {
+                version: VERSION,
+                release: "0.1.0".into(),
+                cores: 2,
+                memory: 1 << 34,
+                card: Some(card()),
+            },
         FromNode::Bound { .. } => FromNode::Bound { view: 4, address },
         FromNode::Launcher { .. } => FromNode::Launcher { job, notice: Notice::Prepared },
         FromNode::Output { .. } => FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },

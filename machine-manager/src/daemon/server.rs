@@ -526,8 +526,9 @@ impl Manager {
         tokio::spawn(async move {
             if !is_trusted && !transport.can_seal() {
                 let refused = Err(format!(
-                    "{transport} seals nothing, and here the network between nodes is not trusted: an administrator can \
-                     write transport = \"auto\" or seal = false in [network] of the manager's configuration"
+                    "{transport} seals nothing, and here the network between nodes is not trusted: an \
+                     administrator can write transport = \"auto\" or seal = false in [network] of the \
+                     manager's configuration"
                 ));
                 let _ = arrivals.send(Arrival::Keys(job, refused)).await;
                 return;

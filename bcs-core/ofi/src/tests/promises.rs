@@ -20,6 +20,14 @@ fn carries_records(name: &'static str, provider: &'static str) {
     }
 }
 
+fn waits_for_completions(name: &'static str, provider: &'static str) {
+    if is_there(provider) {
+        let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, provider) };
+        run_orders(&bed, 0..1);
+        run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
+    }
+}
+
 #[test]
 fn tcp_keeps_every_promise() {
     keeps_every_promise("tcp_keeps_every_promise", "tcp;ofi_rxm");
@@ -80,23 +88,14 @@ fn shared_memory_carries_records() {
 
 #[test]
 fn signals_that_wait_for_completions_keep_every_promise() {
-    let name = "signals_that_wait_for_completions_keep_every_promise";
-    if is_there("tcp;ofi_rxm") {
-        let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, "tcp;ofi_rxm") };
-        run_orders(&bed, 0..1);
-        run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
-    }
+    waits_for_completions("signals_that_wait_for_completions_keep_every_promise", "tcp;ofi_rxm");
 }
 
 #[test]
 #[ignore = "half a minute: scripts/test ofi"]
 fn other_providers_keep_every_promise_with_signals_that_wait_for_completions() {
     let name = "other_providers_keep_every_promise_with_signals_that_wait_for_completions";
-    if is_there("sockets") {
-        let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, "sockets") };
-        run_orders(&bed, 0..1);
-        run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
-    }
+    waits_for_completions(name, "sockets");
     // Where writes need not keep their order, one process writes into the memory of the other. Completions
     // come in the order of the writes then, of all nodes: behind one to a dead node, none comes any more.
     if is_there("shm") {
