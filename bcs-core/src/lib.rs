@@ -10,6 +10,8 @@
 //! | [`units`] | times, sizes and slices as users write them |
 //! | [`node_set`] | sets of nodes, written `0-3,7` |
 //! | [`placement`] | which ranks of a job run on which of its nodes |
+//! | [`network_card`] | network cards for RDMA, and providers of libfabric |
+//! | [`transport`] | what carries the networks of jobs |
 //! | [`port_range`] | where networks listen |
 //! | [`event`] | counting events |
 //! | [`global_memory`] | data at the same address on all nodes |
@@ -22,6 +24,7 @@ pub mod damage;
 pub mod event;
 pub mod global_memory;
 pub mod ids;
+pub mod network_card;
 pub mod node_set;
 pub mod placement;
 pub mod port_range;
@@ -33,10 +36,11 @@ pub mod wire;
 pub use event::{EventId, EventTable};
 pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
 pub use ids::{JobId, LocalRank, NodeId, Rank, SliceIndex};
+pub use network_card::{NetworkCard, Provider};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
 pub use port_range::{PortRange, PortRangeError};
-pub use transport::{NetworkCard, Transport, TransportChoice, TransportError};
+pub use transport::{Transport, TransportChoice, TransportError};
 pub use type_check::TypeCheck;
 pub use units::{ByteCount, SliceLength, TimeSpan};
 

@@ -1,5 +1,6 @@
 //! What carries the network of a job between its nodes.
 
+use crate::network_card::{NetworkCard, Provider};
 use crate::units::as_text;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
@@ -13,14 +14,9 @@ pub enum Transport {
     Tcp,
     /// QUIC over UDP: for long paths, and networks that lose packets.
     Quic,
-    /// RDMA by libfabric, with the provider of that name (`verbs`, `cxi`, `tcp;ofi_rxm`, ..), or the first
-    /// with a network card that a node has. A name is of letters, digits, `_`, `-`, `.` and `;`, at most
-    /// [`LONGEST_PROVIDER`] of them.
-    Ofi(Option<String>),
+    /// RDMA by libfabric, with this provider, or the first with a network card that a node has.
+    Ofi(Option<Provider>),
 }
-
-/// The longest name of a provider, in bytes.
-pub const LONGEST_PROVIDER: usize = 64;
 
 /// What users want to carry the networks of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
@@ -29,15 +25,6 @@ pub enum TransportChoice {
     Auto,
     /// This one.
     Transport(Transport),
-}
-
-/// A network card that writes into the memory of another node by itself, as libfabric names it.
-#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
-pub struct NetworkCard {
-    /// The provider that drives it.
-    pub provider: String,
-    /// The card: libfabric's domain (`mlx5_0`).
-    pub domain: String,
 }
 
 /// Why a text is no transport.
@@ -79,15 +66,15 @@ impl FromStr for Transport {
     type Err = TransportError;
 
     fn from_str(text: &str) -> Result<Self, TransportError> {
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.;".contains(&byte);
-        let is_provider =
-            |name: &str| (1..=LONGEST_PROVIDER).contains(&name.len()) && name.bytes().all(is_name);
-        match (text, text.strip_prefix("ofi:")) {
-            ("tcp", _) => Ok(Self::Tcp),
-            ("quic", _) => Ok(Self::Quic),
-            ("ofi", _) => Ok(Self::Ofi(None)),
-            (_, Some(name)) if is_provider(name) => Ok(Self::Ofi(Some(name.to_owned()))),
-            _ => Err(TransportError(text.to_owned())),
+        let wrong = || TransportError(text.to_owned());
+        match text {
+            "tcp" => Ok(Self::Tcp),
+            "quic" => Ok(Self::Quic),
+            "ofi" => Ok(Self::Ofi(None)),
+            _ => {
+                let provider = text.strip_prefix("ofi:").and_then(|name| name.parse().ok());
+                Ok(Self::Ofi(Some(provider.ok_or_else(wrong)?)))
+            }
         }
     }
 }
@@ -150,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_choice_is_read_as_it_is_written() {
-        let longest = format!("ofi:{}", "x".repeat(LONGEST_PROVIDER));
+        let longest = format!("ofi:{}", "x".repeat(Provider::LONGEST));
         for text in ["auto", "tcp", "quic", "ofi", "ofi:verbs", "ofi:tcp;ofi_rxm", "ofi:psm3", &longest] {
             assert_eq!(text.parse::<TransportChoice>().unwrap().to_string(), text);
         }
@@ -159,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_no_transport_is_told_with_what_may_be_written() {
-        let longer = format!("ofi:{}", "x".repeat(LONGEST_PROVIDER + 1));
+        let longer = format!("ofi:{}", "x".repeat(Provider::LONGEST + 1));
         for text in ["", "udp", "TCP", "ofi:", "ofi:a b", "ofi:a\0", "ofi: verbs", "ofi;verbs", &longer] {
             let error = text.parse::<TransportChoice>().unwrap_err().to_string();
             assert_eq!(error, format!("'{text}' is no transport: write {WANTED}"));
@@ -168,9 +155,9 @@ mod tests {
 
     #[test]
     fn the_choice_is_the_machines_where_all_nodes_have_a_card_of_one_provider() {
-        let card = |provider: &str| NetworkCard { provider: provider.into(), domain: "card0".into() };
+        let card = |provider: &str| format!("{provider} card0").parse::<NetworkCard>().unwrap();
         let (verbs, cxi) = (card("verbs"), card("cxi"));
-        let ofi = Transport::Ofi(Some("verbs".into()));
+        let ofi = Transport::Ofi(Some(verbs.provider.clone()));
         let chosen =
             |choice: TransportChoice, cards: &[Option<&NetworkCard>]| choice.for_nodes(cards.iter().copied());
         let other = NetworkCard { domain: "card1".into(), ..verbs.clone() };

@@ -1,7 +1,7 @@
 //! The same programs as jobs on several nodes, all of them this machine: real NICs over a real network.
 
 use crate::{holds, holds_as_told};
-use bcs_core::SliceLength;
+use bcs_core::{SliceLength, Transport};
 use bcs_harness::c_programs::compiled;
 use bcs_harness::{refuse_attach, times};
 use nic_emu::host::CrossMemory;
@@ -20,6 +20,22 @@ fn messages_of_every_kind_reach_other_nodes() {
     holds_on("cancel", 3, 3);
     holds_on("derived_messages", 4, 3);
     holds_on("truncation", 2, 2);
+}
+
+#[test]
+fn they_go_over_quic_as_over_tcp() {
+    let job = |ranks, nodes| Job { nodes, transport: Transport::Quic, ..Job::of(ranks) };
+    for (name, ranks, nodes) in [
+        ("send_modes", 3, 3),
+        ("matched", 2, 2),
+        ("collectives", 5, 2),
+        ("derived_collectives", 4, 2),
+        ("freed_in_use", 4, 4),
+    ] {
+        holds(name, &job(ranks, nodes));
+    }
+    holds_as_told("early", &job(3, 3), &["500", "65536", "50"]);
+    holds_as_told("large_vectors", &job(3, 3), &["1048584"]);
 }
 
 #[test]

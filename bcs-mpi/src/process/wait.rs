@@ -11,7 +11,7 @@ use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
 use nic_emu::memory::numbers::RequestId;
 use nic_emu::nic_thread::Finding;
-use nic_emu::policy::LONGEST_SLEEP;
+use nic_emu::policy::SLEEPS as SLEEP_TIMES;
 use nic_emu::port::{Port, SOME_REQUESTS, Waiting, Waits};
 use nic_emu::status::{Room, WaitingFor};
 use nic_emu::waiting::Pause;
@@ -216,7 +216,7 @@ impl Waits for Guard {
         if *sleeps {
             self.lock = None;
             // Woken or timed out: the caller looks in both cases.
-            drop(WOKEN.wait_timeout(sleeps, LONGEST_SLEEP));
+            drop(WOKEN.wait_timeout(sleeps, *SLEEP_TIMES.start()));
             self.lock = Some(lock());
             return Ok(None);
         }

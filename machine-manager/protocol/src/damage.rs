@@ -48,7 +48,7 @@ fn job() -> Job {
 }
 
 fn card() -> NetworkCard {
-    NetworkCard { provider: "verbs".into(), domain: "mlx5_0".into() }
+    "verbs mlx5_0".parse().unwrap()
 }
 
 fn launch() -> Launch {
@@ -66,7 +66,7 @@ fn launch() -> Launch {
             credential: "a key".into(),
             listen: [10, 0, 0, 7].into(),
             ports: PortRange::ANY,
-            transport: Transport::Ofi(Some("verbs".into())),
+            transport: Transport::Ofi(Some("verbs".parse().unwrap())),
             seal: false,
         }),
     }

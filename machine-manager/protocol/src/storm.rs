@@ -227,7 +227,7 @@ mod tests {
             state,
             cores: 2,
             memory: 1 << 34,
-            card: Some(NetworkCard { provider: "verbs".into(), domain: "mlx5_0".into() }),
+            card: Some("verbs mlx5_0".parse().unwrap()),
             ranks: 3,
             jobs: vec![JobId(17), JobId(18)],
         };

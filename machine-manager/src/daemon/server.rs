@@ -381,7 +381,7 @@ impl Manager {
         if outbox.send(&welcome).is_err() {
             return;
         }
-        let rdma = card.as_ref().map(|card| format!("{} {}", card.provider, card.domain));
+        let rdma = card.as_ref().map(ToString::to_string);
         tracing::info!(host = self.nodes.name(host), cores, release, rdma, "a node has connected");
         self.nodes.connect(host, Link { id, outbox, cores, memory, card, is_up: false });
         self.control.order(Order::Joined(host, id, reached_at));

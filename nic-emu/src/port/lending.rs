@@ -13,6 +13,7 @@ use crate::threads::buffer_sender::BufferSender;
 use crate::threads::processor::Lent;
 use crate::threads::strobe_sender::StrobeSender;
 use rustix::fd::AsFd;
+use std::time::Duration;
 
 /// Of what a rank waits for: requests, one or several, which wake it. For a wait that names none.
 pub const SOME_REQUESTS: RequestId = RequestId(RequestId::NONE.0 - 1);
@@ -100,6 +101,7 @@ impl Port {
             unscheduled: false,
             trusting: 0,
             looks: 0,
+            slept: Duration::ZERO,
         }
     }
 
@@ -336,6 +338,8 @@ pub struct Waiting {
     /// Looks that found work since this rank last went for the token; 0 before it has done so for the first
     /// time.
     looks: u32,
+    /// How long it has slept, at most, since something came.
+    slept: Duration,
 }
 
 impl Waiting {
@@ -362,6 +366,14 @@ impl Waiting {
     pub fn restart(&mut self) {
         self.polls = 0;
         self.yields = 0;
+        self.slept = Duration::ZERO;
+    }
+
+    /// How long the rank, which goes to sleep, sleeps if nobody wakes it.
+    pub(super) fn longest_sleep(&mut self) -> Duration {
+        let longest = policy::longest_sleep(self.slept);
+        self.slept += longest;
+        longest
     }
 
     /// Pauses between two looks, without the port.

@@ -11,7 +11,6 @@ use super::rank_port::Port;
 use crate::host::waiting::Pause;
 use crate::memory::RequestId;
 use crate::memory::status::WaitingFor;
-use crate::policy::LONGEST_SLEEP;
 
 /// Who waits: a port, or who has one.
 pub trait Waits: Sized {
@@ -136,7 +135,8 @@ fn rest<W: Waits, T>(
         let done = ready(waiter)?;
         if done.is_none() && !stepped && waiter.port().may_stay_asleep() {
             waiter.port().hand_over_links();
-            waiter.without_port(|| asleep.sleep(LONGEST_SLEEP));
+            let longest = waiting.longest_sleep();
+            waiter.without_port(|| asleep.sleep(longest));
         }
         Ok(done)
     })

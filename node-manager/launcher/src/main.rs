@@ -67,7 +67,7 @@ fn tell_network_card() -> ExitCode {
     match network_card::find(std::env::args().nth(3).as_deref(), address) {
         Ok(card) => {
             // A reader that has gone does not want to know.
-            let _ = writeln!(io::stdout(), "{} {}", card.provider, card.domain);
+            let _ = writeln!(io::stdout(), "{card}");
         }
         Err(reason) => say(&format!("no network card for RDMA: {reason}")),
     }

@@ -7,7 +7,7 @@ use super::limits::USERS_SHARE_OF_PROCESSES;
 use super::spawn::Confinement;
 use super::strays::Children;
 use bcs_config::{Config, NodeConfig};
-use bcs_core::{PortRange, Transport, TransportChoice};
+use bcs_core::{PortRange, Provider, Transport, TransportChoice};
 use bcs_credentials::Credential;
 use bcs_protocol::node::ALPN;
 use bcs_stream::SecureEnds;
@@ -30,7 +30,7 @@ pub struct Node {
     pub(super) ports: PortRange,
     pub(super) fanout: usize,
     /// The provider of libfabric's that jobs use, where the configuration names one.
-    pub(super) provider: Option<String>,
+    pub(super) provider: Option<Provider>,
     pub(super) cores: u32,
     pub(super) memory: u64,
     pub(super) launcher: PathBuf,

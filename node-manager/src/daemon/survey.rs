@@ -14,8 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The network card of this node for RDMA, where libfabric finds one.
 pub(super) async fn network_card(node: &Node, listen: IpAddr) -> Option<NetworkCard> {
-    let mut question =
-        Command::from(network_card::question(&node.launcher, node.provider.as_deref(), listen));
+    let mut question = Command::from(network_card::question(&node.launcher, node.provider.as_ref(), listen));
     let asked = match question.kill_on_drop(true).spawn() {
         Ok(asked) => asked,
         Err(error) => {
@@ -30,10 +29,13 @@ pub(super) async fn network_card(node: &Node, listen: IpAddr) -> Option<NetworkC
     match answer {
         Ok(Ok(output)) => {
             let card = network_card::told(&String::from_utf8_lossy(&output.stdout));
-            if card.is_none() {
-                tracing::info!("{}", String::from_utf8_lossy(&output.stderr).trim());
+            if let Err(error) = &card {
+                match String::from_utf8_lossy(&output.stderr).trim() {
+                    "" => tracing::warn!(%error, "cannot look for network cards"),
+                    said => tracing::info!("{said}"),
+                }
             }
-            card
+            card.ok()
         }
         Ok(Err(error)) => {
             tracing::warn!(%error, "cannot look for network cards");

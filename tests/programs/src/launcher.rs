@@ -5,22 +5,25 @@
 //! started after the processes, the job ended when a rank fails, a deadlock is found or time is up, and
 //! whoever is left killed.
 
-use bcs_core::{EventTable, JobId, NodeId, Placement, Rank, SliceLength};
+use bcs_core::{EventTable, JobId, NodeId, Placement, Rank, SliceLength, Transport};
 use bcs_credentials as credentials;
 use bcs_fabric::DrivenRoad;
 use bcs_quic::{Member, NetworkId, QuicOptions, QuicPort, map_memory};
+use bcs_tcp::{Silence, TcpOptions, TcpPort};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
-use nic_emu::global::GlobalLayout;
-use nic_emu::global::layout::EVENTS_WITH_RINGS;
+use nic_emu::global::layout::{EVENTS, EVENTS_WITH_RINGS};
+use nic_emu::global::{GlobalLayout, neighbours};
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
+use nic_emu::host::shared_links::places_of;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
 use nic_emu::status::Phase;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
 use std::ffi::OsStr;
 use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -36,6 +39,8 @@ pub struct Job {
     pub ranks: u32,
     /// Nodes; ranks are dealt to them in turn, or in blocks.
     pub nodes: u32,
+    /// What carries messages between nodes: `tcp`, whose links the ranks drive, or `quic`.
+    pub transport: Transport,
     /// Ranks of a node follow each other.
     pub in_blocks: bool,
     /// Elastic slices, or fixed ones and how long.
@@ -60,6 +65,7 @@ impl Job {
         Self {
             ranks,
             nodes: 1,
+            transport: Transport::default(),
             in_blocks: false,
             slice: SliceLength::Elastic,
             cross_memory: CrossMemory::WhereFaster,
@@ -121,6 +127,11 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
     let nodes: Vec<u32> = (0..job.ranks).map(|rank| job.node_of(rank)).collect();
     let placement = Placement::by_rank(&nodes).expect("a rank for each node");
     let mut hosts: Vec<NicHost> = (0..job.nodes).map(|node| host(job, &placement, NodeId(node))).collect();
+    let mut networks = match job.nodes {
+        1 => vec![None],
+        nodes => networks(&job.transport, nodes).into_iter().map(Some).collect(),
+    };
+    let links: Vec<_> = networks.iter_mut().map(|network| links(network.as_mut(), job.nodes)).collect();
     let mut children: Vec<Child> = (0..job.ranks)
         .map(|rank| {
             let (node, local_rank) = placement.place(Rank(rank)).expect("a rank of the job");
@@ -140,17 +151,21 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             if let Some(wake_fd) = wake_fd {
                 command.env("BCS_WAKE_FD", wake_fd.to_string());
             }
+            let mut kept: Vec<RawFd> = [Some(fd), wake_fd].into_iter().flatten().collect();
+            if let Some((places, descriptors)) = &links[node.index()] {
+                command.env("BCS_LINKS", places);
+                kept.extend(descriptors);
+            }
             command.env("BCS_JOB", "test").env("BCS_LAUNCHER_PID", std::process::id().to_string());
             if !job.inherit {
                 command.stdout(Stdio::piped()).stderr(Stdio::piped());
             }
             command.stdin(Stdio::null());
             // SAFETY: between fork and exec system calls are made, and nothing else: the child keeps the
-            // descriptors of the NIC.
+            // descriptors of the NIC and of the links.
             unsafe {
                 command.pre_exec(move || {
-                    let kept = [Some(fd), wake_fd].into_iter().flatten();
-                    match kept.map(|fd| libc::fcntl(fd, libc::F_SETFD, 0)).all(|done| done == 0) {
+                    match kept.iter().all(|fd| libc::fcntl(*fd, libc::F_SETFD, 0) == 0) {
                         true => Ok(()),
                         false => Err(std::io::Error::last_os_error()),
                     }
@@ -159,10 +174,6 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
         })
         .collect();
-    let networks = match job.nodes {
-        1 => vec![None],
-        nodes => networks(nodes).into_iter().map(Some).collect(),
-    };
     for (host, network) in hosts.iter_mut().zip(networks) {
         host.start(network).expect("the NIC thread of a test");
     }
@@ -210,28 +221,75 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
     NicHost::create(&config).expect("NIC memory for a test")
 }
 
-/// A network between nodes that are all this machine.
-fn networks(nodes: u32) -> Vec<Box<dyn DrivenRoad>> {
+/// The links of a node that its ranks drive: what they find in their environment, and the descriptors.
+fn links(network: Option<&mut Box<dyn DrivenRoad>>, nodes: u32) -> Option<(String, Vec<RawFd>)> {
+    let links = network?.share_links()?;
+    let mut descriptors = Vec::new();
+    let inherit = |fd: BorrowedFd<'_>| {
+        descriptors.push(fd.as_raw_fd());
+        Ok(fd.as_raw_fd())
+    };
+    let places = places_of(&links, nodes, inherit).expect("descriptors that are open");
+    Some((places.to_string(), descriptors))
+}
+
+/// A network between nodes that are all this machine, whose links of every job are up.
+fn networks(transport: &Transport, nodes: u32) -> Vec<Box<dyn DrivenRoad>> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node{node}")).collect();
     let credentials = credentials::mint("test", names.iter().map(String::as_str)).expect("keys for a test");
     let listen = "127.0.0.1".parse().expect("an address");
-    let options = |credential| QuicOptions {
-        idle_timeout: SILENCE,
-        ..QuicOptions::new(NetworkId(1), credential, listen)
-    };
-    let bind = |credential| QuicPort::bind(options(credential)).expect("a port");
-    let ports: Vec<QuicPort> = credentials.into_iter().map(bind).collect();
-    let members =
-        names.into_iter().zip(&ports).map(|(name, port)| Member { name, address: port.local_address() });
-    let roster: Vec<Member> = members.collect();
     let layout = GlobalLayout::new(nodes);
-    let connect = |port: QuicPort| {
-        let memory = map_memory(layout.bytes_with_rings()).expect("address space");
-        let events = EventTable::new(EVENTS_WITH_RINGS);
-        let fabric = port.connect(roster.clone(), memory, events).expect("a roster");
-        Box::new(layout.with_rings(fabric)) as Box<dyn DrivenRoad>
+    let roster = |addresses: Vec<SocketAddr>| -> Vec<Member> {
+        let members = names.iter().cloned().zip(addresses);
+        members.map(|(name, address)| Member { name, address }).collect()
     };
-    ports.into_iter().map(connect).collect()
+    let mut networks: Vec<Box<dyn DrivenRoad>> = match transport {
+        Transport::Tcp => {
+            let options = |credential| TcpOptions {
+                idle_timeout: SILENCE,
+                silence: Silence::Host,
+                ..TcpOptions::new(NetworkId(1), credential, listen)
+            };
+            let bind = |credential| TcpPort::bind(options(credential)).expect("a port");
+            let ports: Vec<TcpPort> = credentials.into_iter().map(bind).collect();
+            let roster = roster(ports.iter().map(TcpPort::local_address).collect());
+            let connect = |port: TcpPort| {
+                let memory = map_memory(layout.memory_bytes()).expect("address space");
+                let joined = port.connect(roster.clone(), memory, EventTable::new(EVENTS));
+                Box::new(joined.expect("a roster")) as Box<dyn DrivenRoad>
+            };
+            ports.into_iter().map(connect).collect()
+        }
+        Transport::Quic => {
+            let options = |credential| QuicOptions {
+                idle_timeout: SILENCE,
+                ..QuicOptions::new(NetworkId(1), credential, listen)
+            };
+            let bind = |credential| QuicPort::bind(options(credential)).expect("a port");
+            let ports: Vec<QuicPort> = credentials.into_iter().map(bind).collect();
+            let roster = roster(ports.iter().map(QuicPort::local_address).collect());
+            let connect = |port: QuicPort| {
+                let memory = map_memory(layout.bytes_with_rings()).expect("address space");
+                let joined = port.connect(roster.clone(), memory, EventTable::new(EVENTS_WITH_RINGS));
+                Box::new(layout.with_rings(joined.expect("a roster"))) as Box<dyn DrivenRoad>
+            };
+            ports.into_iter().map(connect).collect()
+        }
+        Transport::Ofi(_) => panic!("jobs of tests go over tcp or quic"),
+    };
+    let needed = |node| neighbours(layout, NodeId(node));
+    for (network, node) in networks.iter_mut().zip(0..) {
+        network.begin_connect(&needed(node));
+    }
+    let begin = now();
+    while networks.iter().zip(0..).any(|(network, node)| network.unconnected().intersects(&needed(node))) {
+        assert!(begin.elapsed() < SILENCE, "the nodes of a test, which are this machine, do not meet");
+        for network in &mut networks {
+            network.progress().expect("a network of a test");
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    networks
 }
 
 /// Waits for all; ends the job when one fails, when the NIC has found something, or when time is up.

@@ -6,6 +6,9 @@ use super::bed::{OfiBed, is_there};
 use crate::SignalOrder;
 use bcs_fabric::conformance::{run, run_orders, run_roads};
 
+/// Nodes of clusters in which there is a node between root and leaves.
+const SMALL_CLUSTER: u32 = 7;
+
 fn keeps_every_promise(name: &'static str, provider: &'static str) {
     if is_there(provider) {
         run(&OfiBed::new(name, provider), 0..1);
@@ -20,15 +23,24 @@ fn carries_records(name: &'static str, provider: &'static str) {
     }
 }
 
-fn waits_for_completions(name: &'static str, provider: &'static str) {
+fn waits_for_completions(name: &'static str, provider: &'static str, nodes: u32) {
     if is_there(provider) {
-        let bed = OfiBed { order: Some(SignalOrder::Completion), ..OfiBed::new(name, provider) };
+        let bed = OfiBed { order: Some(SignalOrder::Completion), nodes, ..OfiBed::new(name, provider) };
         run_orders(&bed, 0..1);
         run_roads(&OfiBed { ring_bytes: 32 << 10, ..bed }, 0..1);
     }
 }
 
 #[test]
+fn tcp_keeps_every_promise_in_small_clusters() {
+    if is_there("tcp;ofi_rxm") {
+        let name = "tcp_keeps_every_promise_in_small_clusters";
+        run(&OfiBed { nodes: SMALL_CLUSTER, ..OfiBed::new(name, "tcp;ofi_rxm") }, 0..1);
+    }
+}
+
+#[test]
+#[ignore = "a minute each: scripts/test ofi"]
 fn tcp_keeps_every_promise() {
     keeps_every_promise("tcp_keeps_every_promise", "tcp;ofi_rxm");
 }
@@ -87,15 +99,18 @@ fn shared_memory_carries_records() {
 }
 
 #[test]
-fn signals_that_wait_for_completions_keep_every_promise() {
-    waits_for_completions("signals_that_wait_for_completions_keep_every_promise", "tcp;ofi_rxm");
+fn signals_that_wait_for_completions_keep_every_promise_in_small_clusters() {
+    let name = "signals_that_wait_for_completions_keep_every_promise_in_small_clusters";
+    waits_for_completions(name, "tcp;ofi_rxm", SMALL_CLUSTER);
 }
 
 #[test]
 #[ignore = "half a minute: scripts/test ofi"]
-fn other_providers_keep_every_promise_with_signals_that_wait_for_completions() {
-    let name = "other_providers_keep_every_promise_with_signals_that_wait_for_completions";
-    waits_for_completions(name, "sockets");
+fn signals_that_wait_for_completions_keep_every_promise() {
+    let name = "signals_that_wait_for_completions_keep_every_promise";
+    for provider in ["tcp;ofi_rxm", "sockets"] {
+        waits_for_completions(name, provider, 16);
+    }
     // Where writes need not keep their order, one process writes into the memory of the other. Completions
     // come in the order of the writes then, of all nodes: behind one to a dead node, none comes any more.
     if is_there("shm") {

@@ -30,7 +30,7 @@ pub fn table(rows: &[NodeRow]) -> String {
             state.into(),
             if row.cores == 0 { "-".into() } else { row.cores.to_string() },
             memory(row.memory),
-            row.card.as_ref().map_or_else(|| "-".into(), |card| format!("{} {}", card.provider, card.domain)),
+            row.card.as_ref().map_or_else(|| "-".into(), ToString::to_string),
             row.ranks.to_string(),
             if jobs.is_empty() { "-".into() } else { jobs.join(",") },
             reason.unwrap_or_default().into(),
@@ -50,28 +50,27 @@ pub fn table(rows: &[NodeRow]) -> String {
 
 /// An array with an object for each node.
 pub fn json(rows: &[NodeRow]) -> String {
-    let objects: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let (state, reason) = state(&row.state);
-            let jobs: Vec<u64> = row.jobs.iter().map(|job| job.0).collect();
-            let rdma = row
-                .card
-                .as_ref()
-                .map(|card| serde_json::json!({ "provider": card.provider, "domain": card.domain }));
-            serde_json::json!({
-                "host": row.host, "state": state, "reason": reason, "cores": row.cores,
-                "memory_bytes": row.memory, "rdma": rdma, "ranks": row.ranks, "jobs": jobs,
+    let objects: Vec<_> =
+        rows.iter()
+            .map(|row| {
+                let (state, reason) = state(&row.state);
+                let jobs: Vec<u64> = row.jobs.iter().map(|job| job.0).collect();
+                let rdma = row.card.as_ref().map(
+                    |card| serde_json::json!({ "provider": card.provider.as_str(), "domain": card.domain }),
+                );
+                serde_json::json!({
+                    "host": row.host, "state": state, "reason": reason, "cores": row.cores,
+                    "memory_bytes": row.memory, "rdma": rdma, "ranks": row.ranks, "jobs": jobs,
+                })
             })
-        })
-        .collect();
+            .collect();
     format!("{:#}\n", serde_json::Value::from(objects))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_core::{JobId, NetworkCard};
+    use bcs_core::JobId;
 
     fn rows() -> Vec<NodeRow> {
         let row = |host: &str, state, cores, memory, ranks, jobs: &[u64]| NodeRow {
@@ -83,7 +82,7 @@ mod tests {
             ranks,
             jobs: jobs.iter().copied().map(JobId).collect(),
         };
-        let card = Some(NetworkCard { provider: "verbs".into(), domain: "mlx5_0".into() });
+        let card = Some("verbs mlx5_0".parse().unwrap());
         vec![
             NodeRow { card, ..row("c0", NodeState::Up, 64, 16 << 30, 4, &[12, 13]) },
             row("login10", NodeState::Joining, 2, 1 << 29, 0, &[]),

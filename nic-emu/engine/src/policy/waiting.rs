@@ -29,6 +29,7 @@
 //! numbers of several nodes.
 
 use crate::memory::NicMemory;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// How a rank waits in one situation: a row of [`WAITS`].
@@ -101,8 +102,15 @@ pub const MEETING_TRIES: u32 = 12;
 /// Sends since a rank last waited that are a stream: it leaves them to their receivers for a while.
 pub const STREAM_SENDS: u32 = 8;
 
-/// How long a rank sleeps without being woken: not all that it may wait for wakes it.
-pub const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+/// How long a rank sleeps at a time without being woken, at first and at most: not all that it may wait for
+/// wakes it.
+pub const SLEEPS: RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_millis(20);
+
+/// How long a rank sleeps next, that has slept so long in its wait: a quarter of that, so that what nobody
+/// wakes it for is late by no more than that, and hundreds of ranks that wait leave the cores to others.
+pub fn longest_sleep(slept: Duration) -> Duration {
+    (slept / 4).clamp(*SLEEPS.start(), *SLEEPS.end())
+}
 
 /// In a job on several nodes: yields before a rank sleeps though nobody wants its core, or though nobody will
 /// wake it.
@@ -115,7 +123,7 @@ pub const DRIVING_NS: u64 = 200_000;
 /// How long a rank that has left something to the NIC thread leaves the links to it, too, in nanoseconds: at
 /// first, and, twice as long each time that it soon has to do so again, at most. Two who drive the links in
 /// turns are slower than either.
-pub const AWAY_NS: std::ops::RangeInclusive<u64> = 100_000..=4_000_000;
+pub const AWAY_NS: RangeInclusive<u64> = 100_000..=4_000_000;
 
 /// How long the answer is good for whether others want the core, in nanoseconds: asking takes some 1.5 µs.
 pub const CROWD_GOOD_FOR_NS: u64 = 20_000;
@@ -123,3 +131,22 @@ pub const CROWD_GOOD_FOR_NS: u64 = 20_000;
 /// Looks of a rank that waits from one attempt to keep its messages (`nic_emu::port`) to the next: the first
 /// comes when other ranks have had the core a while.
 pub const KEEPING_LOOKS: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_waited_long_looks_less_often_and_is_late_by_a_quarter_at_most() {
+        let (mut slept, mut looks) = (Duration::ZERO, 0);
+        while slept < Duration::from_secs(30) {
+            let next = longest_sleep(slept);
+            assert!(next == *SLEEPS.start() || next <= slept / 4, "{next:?} after {slept:?}");
+            assert!(SLEEPS.contains(&next), "{next:?}");
+            slept += next;
+            looks += 1;
+        }
+        assert!(looks < 1600, "{looks}");
+        assert_eq!(longest_sleep(Duration::MAX), *SLEEPS.end());
+    }
+}

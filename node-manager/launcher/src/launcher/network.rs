@@ -56,7 +56,8 @@ impl JobPort {
                 Self::Quic(Box::new(QuicPort::bind(options).map_err(no_socket)?))
             }
             Transport::Ofi(provider) => {
-                let options = OfiOptions::new(id, credential, listen, provider.clone());
+                let options =
+                    OfiOptions::new(id, credential, listen, provider.as_ref().map(ToString::to_string));
                 let links = over_tcp(options.links);
                 let port = OfiPort::bind(OfiOptions { links, ..options });
                 Self::Ofi(Box::new(port.map_err(|error| because("libfabric", &error))?))
