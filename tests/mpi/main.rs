@@ -301,6 +301,7 @@ fn messages_are_whole_on_both_sides_of_every_length_at_which_their_way_changes()
     }
     holds_as_told("long_messages", &Job { cross_memory: CrossMemory::Off, ..Job::of(3) }, &["10"]);
     holds_as_told("long_messages", &Job { nodes: 2, ..Job::of(3) }, &["4"]);
+    holds_as_told("long_messages", &Job { nodes: 4, ..Job::of(5) }, &["2"]);
     let slice = SliceLength::Fixed(Duration::from_micros(200));
     holds_as_told("long_messages", &Job { slice, ..Job::of(2) }, &["4"]);
 }

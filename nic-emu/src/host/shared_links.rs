@@ -7,7 +7,7 @@
 //! Invariant: a rank drives links only while it holds the run token, so a rank that dies while it does is
 //! found as a dead holder of the token is.
 
-use crate::global::{HEADER_BYTES, Left, NodeLinks, Take, Taken};
+use crate::global::{HEADER_BYTES, Left, NodeLinks, Take, Taken, may_be_taken};
 use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
@@ -22,9 +22,6 @@ use std::io;
 use std::ptr::NonNull;
 use std::str::FromStr;
 
-/// Records longer than this are never a rank's to take: those of a message that came with its descriptor are
-/// shorter.
-const TAKEN_BYTES: usize = 16 << 10;
 /// Answers to which one look at a link may come: there is room for so many before it begins.
 const ANSWERS: usize = 64;
 /// Bytes of an answer.
@@ -254,19 +251,19 @@ impl NodeLinks for SharedLinks {
     }
 }
 
-/// Copies a record of the road without what stands before it, of a long one the header alone. False if it is
-/// none.
+/// Copies a record of the road without what stands before it, of one that is no rank's to take the header
+/// alone. False if it is none.
 fn show(record: &Record<'_>, shown: &mut Vec<u8>) -> bool {
-    let mut header = [0; ROAD_HEADER_BYTES];
-    if record.copy(0, &mut header) < ROAD_HEADER_BYTES || header != ROAD_HEADER {
+    let mut front = [0; ROAD_HEADER_BYTES];
+    if record.copy(0, &mut front) < ROAD_HEADER_BYTES || front != ROAD_HEADER {
         return false;
     }
     shown.clear();
-    if record.len() <= TAKEN_BYTES {
-        record.append_to(ROAD_HEADER_BYTES, shown);
+    let mut header = [0; HEADER_BYTES];
+    if record.copy(ROAD_HEADER_BYTES, &mut header) == HEADER_BYTES && !may_be_taken(&header) {
+        shown.extend_from_slice(&header);
     } else {
-        shown.resize(HEADER_BYTES, 0);
-        record.copy(ROAD_HEADER_BYTES, shown);
+        record.append_to(ROAD_HEADER_BYTES, shown);
     }
     true
 }

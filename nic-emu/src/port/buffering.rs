@@ -51,6 +51,22 @@ impl Port {
         Ok(first)
     }
 
+    /// Slabs for a message of more than one to another node, which is in them before it is posted: it travels
+    /// with its descriptor. None when it is too long for that, stays on this node, or finds no room.
+    pub(super) fn run_to_another_node(
+        &mut self,
+        destination: Rank,
+        bytes: usize,
+    ) -> Result<Option<SlabId>, PortError> {
+        if !(SLAB_BYTES + 1..=BUFFERED_BYTES).contains(&bytes)
+            || !self.pacing.buffers_more_than_a_slab()
+            || self.memory.local_rank(destination)?.is_some()
+        {
+            return Ok(None);
+        }
+        Ok(self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned))
+    }
+
     /// Fills slabs that were posted.
     ///
     /// # Safety

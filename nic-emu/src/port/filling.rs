@@ -56,6 +56,11 @@ impl Port {
             }
             return Ok(true);
         }
+        if let Some(first) = self.run_to_another_node(send.destination, bytes)? {
+            fill(self.memory.run(self.local_rank, first, bytes as u64)?.as_ptr(), bytes);
+            self.post(RingKind::Send, &descriptor(first).encode())?;
+            return Ok(true);
+        }
         if bytes > SLAB_BYTES {
             return Ok(false);
         }

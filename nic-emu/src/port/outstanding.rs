@@ -89,11 +89,12 @@ pub struct Outstanding {
     records: Vec<SlotRecord>,
     first_free: RequestId,
     count: u32,
+    collectives: u32,
 }
 
 impl Default for Outstanding {
     fn default() -> Self {
-        Self { records: Vec::new(), first_free: RequestId::NONE, count: 0 }
+        Self { records: Vec::new(), first_free: RequestId::NONE, count: 0, collectives: 0 }
     }
 }
 
@@ -105,6 +106,7 @@ impl Outstanding {
         let Some(record) = self.records.get_mut(request.index()) else { return self.grow(purpose, about) };
         self.first_free = record.next_free;
         self.count += 1;
+        self.collectives += u32::from(purpose == Purpose::Collective);
         record.purpose = Some(purpose);
         record.about = about;
         Some(request)
@@ -117,6 +119,7 @@ impl Outstanding {
             return None;
         }
         self.count += 1;
+        self.collectives += u32::from(purpose == Purpose::Collective);
         self.records.push(SlotRecord {
             name: UNNAMED,
             generation: 1,
@@ -131,6 +134,12 @@ impl Outstanding {
     #[inline(always)]
     fn record(&self, request: RequestId) -> Option<&SlotRecord> {
         self.records.get(request.index())
+    }
+
+    /// How many of them are collectives.
+    #[inline]
+    pub fn collectives(&self) -> u32 {
+        self.collectives
     }
 
     /// True when there are none.
@@ -239,6 +248,7 @@ impl Outstanding {
         let record = self.records.get_mut(request.index())?;
         let purpose = record.purpose.take()?;
         self.count -= 1;
+        self.collectives -= u32::from(purpose == Purpose::Collective);
         record.landed = false;
         record.move_on();
         record.next_free = self.first_free;
@@ -276,7 +286,9 @@ mod tests {
         let first = outstanding.add(Purpose::Collective, About::NOTHING).unwrap();
         let second = outstanding.add(Purpose::Send, about).unwrap();
         assert_eq!(outstanding.name_of(second), None);
+        assert_eq!(outstanding.collectives(), 1);
         assert_eq!(outstanding.take(first), Some((Purpose::Collective, About::NOTHING)));
+        assert_eq!(outstanding.collectives(), 0);
         assert_eq!(outstanding.take(first), None);
         assert_eq!(outstanding.requests(), vec![second]);
         assert_eq!((outstanding.about(first), outstanding.about(second)), (None, Some(&about)));

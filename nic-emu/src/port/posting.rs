@@ -155,8 +155,17 @@ impl Port {
         let run = self.run_for(send.destination, bytes)?;
         let payload = match run {
             Some(first) => Payload::Slab(first),
-            // SAFETY: the caller's promise.
-            None => unsafe { self.buffered(data, bytes)? },
+            None => match self.run_to_another_node(send.destination, bytes)? {
+                Some(first) => {
+                    let to = self.memory.run(self.local_rank, first, bytes as u64)?;
+                    // SAFETY: the run has room for the message and is this rank's until it is posted; `data`
+                    // is the caller's promise.
+                    unsafe { self.stores.copy_in(data, to.as_ptr(), bytes, ticks) };
+                    Payload::Slab(first)
+                }
+                // SAFETY: the caller's promise.
+                None => unsafe { self.buffered(data, bytes)? },
+            },
         };
         let in_memory = matches!(payload, Payload::Memory(_));
         let buffered = !in_memory && !send.synchronous;

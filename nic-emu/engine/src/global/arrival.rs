@@ -6,6 +6,7 @@ use super::message::{local, place};
 use super::record::{Kind, Record};
 use crate::memory::descriptor::{KIND, Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::ring::{CELL_WORDS, LABEL};
+use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{LocalRank, NicMemory, RequestId};
 use crate::threads::buffer_receiver::BufferReceiver;
@@ -97,8 +98,11 @@ pub(super) fn matched_record(rank: bcs_core::Rank, request: RequestId, place: u6
     is_told.then(|| Record::new(Kind::Matched, rank, &[request.0.into(), place]))
 }
 
-/// Whether somebody waits for what a message's sender is told: its request, or that it was taken back. Else
-/// there is a slab to be given back.
-pub(super) fn is_awaited(answer: &Record) -> bool {
-    answer.kind == Kind::Cancelled || RequestId(answer.words[0] as u32) != RequestId::NONE
+/// Whether somebody waits for what the sender of a message, which has come with so many bytes, is told: its
+/// request, that it was taken back, or room for more bytes that travel ahead. Else there is a slab to be given
+/// back.
+pub(super) fn is_awaited(answer: &Record, bytes: usize) -> bool {
+    bytes > SLAB_BYTES
+        || answer.kind == Kind::Cancelled
+        || RequestId(answer.words[0] as u32) != RequestId::NONE
 }

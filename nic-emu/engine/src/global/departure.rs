@@ -7,7 +7,7 @@ use super::record::{Kind, PostingSlice, Record};
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
 use crate::memory::ring::LABEL;
-use crate::memory::slab::{SLAB_BYTES, SLABS};
+use crate::memory::slab::{Departed, RUN_BYTES, SLAB_BYTES, SLABS};
 use crate::memory::{CommRank, Corrupt, NicMemory, Rank, RequestId, SlabId, checked};
 use crate::threads::completer::Completer;
 
@@ -40,12 +40,14 @@ pub(super) fn exchange(
         while let Some((entry, words)) = rank.outbound.find(memory, |_| true)? {
             let (node, _) = memory.place(SendWords(&words).destination())?;
             let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
-            let ahead = match PointToPoint::decode(&words) {
-                Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(slab), bytes, .. }))
-                    if bytes <= payload_bytes && may_be_ahead(memory, node, bytes)? =>
-                {
-                    Some((slab, bytes))
+            let in_slabs = match PointToPoint::decode(&words) {
+                Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(slab), bytes, .. })) => {
+                    Some((slab, checked("bytes of a message in slabs", bytes, RUN_BYTES + 1)? as u64))
                 }
+                _ => None,
+            };
+            let ahead = match in_slabs {
+                Some((_, bytes)) if bytes <= payload_bytes && may_be_ahead(memory, node, bytes)? => in_slabs,
                 _ => None,
             };
             let length = ahead.map_or(0, |(_, bytes)| bytes as usize);
@@ -57,9 +59,9 @@ pub(super) fn exchange(
                 // What follows in this rank's queue stays behind it: nothing overtakes.
                 break;
             }
-            if let Some((slab, bytes)) = ahead {
-                memory.node_state(node)?.ahead.add(bytes as i64);
-                rank.ahead[checked("slab", slab.0, SLABS)?].set(bytes as u32);
+            if let Some((slab, bytes)) = in_slabs {
+                rank.departed[checked("slab", slab.0, SLABS)?].set(bytes, ahead.is_some());
+                memory.node_state(node)?.ahead.add(length as i64);
             }
             rank.outbound.remove(memory, entry)?;
             remote.outbound.add(-1);
@@ -77,23 +79,22 @@ fn may_be_ahead(memory: &NicMemory, node: u32, bytes: u64) -> Result<bool, Corru
     Ok(bytes <= most.saturating_sub(memory.node_state(node)?.ahead.get()))
 }
 
-/// A message of this node's is out of the slab whose number plus one `place` is, if it was in one: it is
-/// matched on that node, or was taken back.
+/// A message of this node's is out of the slabs, the number of whose first one plus one `place` is, if it was
+/// in some: it is matched on that node, or was taken back.
 ///
 /// # Errors
-/// No such rank or slab.
+/// No such rank.
 pub(super) fn give_back(memory: &NicMemory, to: u32, rank: Rank, place: u64) -> Result<(), Corrupt> {
     if place == 0 {
         return Ok(());
     }
     let block = memory.rank(local(memory, rank)?)?;
     let slab = SlabId((place - 1) as u32);
-    if let Some(bytes) = block.ahead.get(slab.index()) {
+    if let Some((bytes, were_ahead)) = block.departed.get(slab.index()).and_then(Departed::take) {
         let ahead = &memory.node_state(to)?.ahead;
-        ahead.set(ahead.get().saturating_sub(bytes.get().into()));
-        bytes.set(0);
+        ahead.set(ahead.get().saturating_sub(were_ahead));
+        block.returned.give_back(slab, bytes);
     }
-    block.returned.give_back(slab, SLAB_BYTES as u64);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::rank_memory;
 use super::record::{HEADER_BYTES, PAYLOAD_LIMIT};
 use crate::memory::descriptor::Payload;
-use crate::memory::slab::SLAB_BYTES;
+use crate::memory::slab::RUN_BYTES;
 use crate::memory::{Corrupt, LocalRank, NicMemory, Rank, SlabId, within};
 
 /// Bytes that are granted to come in to a node, and that go out of it, in a slice at most; what is on its way
@@ -15,7 +15,7 @@ pub fn payload_bytes(record_bytes: u64) -> u64 {
     (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
 }
 
-/// Appends bytes of a rank's slab, which is the NIC's until it is given back.
+/// Appends bytes of a message in a rank's slabs, which are the NIC's until they are given back.
 pub(super) fn append_slab(
     memory: &NicMemory,
     index: LocalRank,
@@ -24,9 +24,9 @@ pub(super) fn append_slab(
     bytes: u64,
     to: &mut Vec<u8>,
 ) -> Result<(), Corrupt> {
-    let from = memory.slab(index, slab)?;
-    within("end of a message in a slab", offset, bytes, SLAB_BYTES as u64)?;
-    // SAFETY: the range lies in the slab, checked.
+    within("end of a message in slabs", offset, bytes, RUN_BYTES as u64)?;
+    let from = memory.run(index, slab, offset + bytes)?;
+    // SAFETY: the range lies in the slabs, checked.
     unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
     Ok(())
 }

@@ -72,4 +72,4 @@ pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
 pub use record::HEADER_BYTES;
 pub use strobe_tree::neighbours;
-pub use waiter::{Left, NodeLinks, Passed, Take, Taken, Waiter};
+pub use waiter::{Left, NodeLinks, Passed, Take, Taken, Waiter, may_be_taken};

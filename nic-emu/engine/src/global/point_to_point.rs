@@ -280,7 +280,7 @@ impl PointToPointEngine {
                 }
                 Arrived::Taken { answer, late } => {
                     if let Some(answer) = answer {
-                        Self::answer(env, from, &answer);
+                        Self::answer(env, from, &answer, record.payload.len());
                     }
                     if let Some((receiver, send)) = late {
                         self.note_late(env, receiver, &send)?;
@@ -295,9 +295,10 @@ impl PointToPointEngine {
         self.grant(env)
     }
 
-    /// Tells a message's sender that it is matched or taken back.
-    fn answer(env: &mut Env<'_, '_>, node: u32, answer: &Record) {
-        if is_awaited(answer) || env.pacing.strobes_all() {
+    /// Tells the sender of a message, of which so many bytes have come with it, that it is matched or taken
+    /// back.
+    fn answer(env: &mut Env<'_, '_>, node: u32, answer: &Record, bytes: usize) {
+        if is_awaited(answer, bytes) || env.pacing.strobes_all() {
             // With fixed slices it travels with all else of its microphase.
             env.links.send(node, answer);
         } else {
@@ -336,7 +337,7 @@ impl PointToPointEngine {
             let is_here = matches!(send.payload, Payload::Inline(_) | Payload::Pooled(_));
             if is_here || bytes == 0 {
                 if let Some(answer) = matched_record(message.origin, send.request, place(send.payload).0) {
-                    Self::answer(env, node, &answer);
+                    Self::answer(env, node, &answer, 0);
                 }
                 if !is_here {
                     env.completer.complete((destination, posted.request), status, &Delivery::InPlace)?;

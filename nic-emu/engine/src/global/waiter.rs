@@ -32,7 +32,7 @@ pub trait NodeLinks {
     fn receive(&mut self) -> bool;
 
     /// Shows the records that have come, that nobody has taken, and that this rank has not gone past, of
-    /// each node in its order; of a long one the header alone, [`HEADER_BYTES`]. With each comes a call
+    /// each node in its order; of one that no rank takes ([`may_be_taken`]) the header alone. With each comes a call
     /// that appends an answer, a record without a payload, for the same node, for which there is room.
     ///
     /// # Errors
@@ -44,6 +44,11 @@ pub trait NodeLinks {
 
     /// Sends what was appended for a node.
     fn send(&mut self, to: u32);
+}
+
+/// Whether a record with this header may be a rank's to take: others it need not see whole.
+pub fn may_be_taken(header: &[u8; HEADER_BYTES]) -> bool {
+    matches!(Kind::of(header), Some(Kind::Matched | Kind::Send))
 }
 
 /// What is called for each record: its node, its bytes, and what appends an answer.
@@ -152,7 +157,7 @@ impl Pass<'_> {
         let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(Taken::Stays);
         };
-        if Kind::of(header).is_some_and(|kind| !matches!(kind, Kind::Matched | Kind::Send)) {
+        if Kind::of(header).is_some() && !may_be_taken(header) {
             return Ok(Taken::ByThread);
         }
         let Some(record) = Record::decode(header, payload.len()) else { return Ok(Taken::Stays) };
@@ -167,7 +172,7 @@ impl Pass<'_> {
                     Ok(Arrived::Taken { answer: told, .. }) => {
                         if let Some(told) = told {
                             answer(&told.header(0));
-                            self.note_sent(from, is_awaited(&told))?;
+                            self.note_sent(from, is_awaited(&told, payload.len()))?;
                         }
                     }
                 }
@@ -208,7 +213,7 @@ impl Pass<'_> {
                 if self.is_held_up(node)? || !links.append(node, &answer.header(0)) {
                     break;
                 }
-                self.note_sent(node, is_awaited(&answer))?;
+                self.note_sent(node, is_awaited(&answer, 0))?;
             }
             matches.remove(self.memory, entry)?;
             let Some((entry, _)) = matches.find(self.memory, |_| true)? else { break };

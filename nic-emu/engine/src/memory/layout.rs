@@ -14,7 +14,7 @@ use crate::memory::pool::FreeList;
 use crate::memory::queue::{ChainLinks, MatchChains, MatchQueues, Queue};
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::{Cell, Ring};
-use crate::memory::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
+use crate::memory::slab::{Departed, Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
 use crate::memory::status::RankStatus;
 use crate::memory::sync::{AtomicU32, AtomicU64};
 use crate::memory::token::RunToken;
@@ -319,9 +319,9 @@ pub struct RankBlock {
     pub filled: [Filled; SLABS],
     /// Slabs.
     pub slabs: [[AtomicU64; SLAB_BYTES / 8]; SLABS],
-    /// Of each slab, the bytes of the message in it that travelled to another node with its descriptor, and
-    /// is not matched; processor only.
-    pub ahead: [Word; SLABS],
+    /// Of each slab, the message that begins in it and has left for another node ([`Departed`]); processor
+    /// only.
+    pub departed: [Departed; SLABS],
     /// Request slots.
     pub requests: [RequestSlot; REQUESTS],
 }

@@ -8,6 +8,7 @@
 //! the first ones, while the sender fills the rest: `Filled` says how far it is. Its sender does not leave
 //! its call before all are in.
 
+use crate::memory::Word;
 use crate::memory::numbers::SlabId;
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -87,6 +88,29 @@ impl Filled {
     #[inline]
     pub fn bytes(&self) -> u32 {
         self.0.load(Ordering::Acquire)
+    }
+}
+
+/// A message that begins in a slab and has left for another node, until it is matched there: how long it is,
+/// and whether its bytes have travelled ahead of the match. Processor only; all zeros: none.
+#[repr(transparent)]
+pub struct Departed(Word);
+
+impl Departed {
+    const AHEAD: u32 = 1 << 31;
+
+    /// A message has left.
+    pub fn set(&self, bytes: u64, is_ahead: bool) {
+        debug_assert!(bytes <= RUN_BYTES as u64, "it lies in slabs");
+        self.0.set(bytes as u32 | if is_ahead { Self::AHEAD } else { 0 });
+    }
+
+    /// Its slabs come back: its bytes, and how many of them were ahead. None if there is no message.
+    pub fn take(&self) -> Option<(u64, u64)> {
+        let word = self.0.get();
+        self.0.set(0);
+        let bytes = u64::from(word & !Self::AHEAD);
+        (bytes != 0).then_some((bytes, if word & Self::AHEAD == 0 { 0 } else { bytes }))
     }
 }
 
@@ -262,6 +286,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn of_a_message_that_has_left_its_slabs_come_back_once_and_as_many_bytes_as_were_ahead() {
+        let departed = Departed(Word::default());
+        assert_eq!(departed.take(), None);
+        for bytes in [1, SLAB_BYTES as u64, SLAB_BYTES as u64 + 1, RUN_BYTES as u64] {
+            for is_ahead in [false, true] {
+                departed.set(bytes, is_ahead);
+                assert_eq!(departed.take(), Some((bytes, if is_ahead { bytes } else { 0 })));
+                assert_eq!(departed.take(), None);
+            }
+        }
+    }
 
     proptest! {
         #[test]
