@@ -99,8 +99,8 @@ pub(super) fn matched_record(rank: bcs_core::Rank, request: RequestId, place: u6
 }
 
 /// Whether somebody waits for what the sender of a message, which has come with so many bytes, is told: its
-/// request, that it was taken back, or room for more bytes that travel ahead. Else there is a slab to be given
-/// back.
+/// request, that it was taken back, or room for more bytes that travel ahead. Else there is a slab to be
+/// given back.
 pub(super) fn is_awaited(answer: &Record, bytes: usize) -> bool {
     bytes > SLAB_BYTES
         || answer.kind == Kind::Cancelled

@@ -31,9 +31,9 @@ pub trait NodeLinks {
     /// Receives what has come. True if something has.
     fn receive(&mut self) -> bool;
 
-    /// Shows the records that have come, that nobody has taken, and that this rank has not gone past, of
-    /// each node in its order; of one that no rank takes ([`may_be_taken`]) the header alone. With each comes a call
-    /// that appends an answer, a record without a payload, for the same node, for which there is room.
+    /// Shows the records that have come, that nobody has taken, and that this rank has not gone past, of each
+    /// node in its order; of one that no rank takes ([`may_be_taken`]) the header alone. With each comes a
+    /// call that appends an answer, a record without a payload, for the same node, for which there is room.
     ///
     /// # Errors
     /// Those of `take`.
