@@ -14,7 +14,10 @@ pub struct Provider(String);
 
 /// A name that no provider of libfabric has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' names no provider of libfabric: names have letters, digits, _, -, . and ;, at most {limit} of them", limit = Provider::LONGEST)]
+#[error(
+    "'{0}' names no provider of libfabric: names have letters, digits, _, -, . and ;, at most {limit} of them",
+    limit = Provider::LONGEST
+)]
 pub struct ProviderError(String);
 
 impl Provider {

@@ -5,14 +5,10 @@
 //! started after the processes, the job ended when a rank fails, a deadlock is found or time is up, and
 //! whoever is left killed.
 
-use bcs_core::{EventTable, JobId, NodeId, Placement, Rank, SliceLength, Transport};
-use bcs_credentials as credentials;
-use bcs_fabric::DrivenRoad;
-use bcs_quic::{Member, NetworkId, QuicOptions, QuicPort, map_memory};
-use bcs_tcp::{Silence, TcpOptions, TcpPort};
+use bcs_core::{JobId, NodeId, Placement, PortRange, Rank, SliceLength, Transport};
+use bcs_credentials::{self as credentials, Credential};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
-use nic_emu::global::layout::{EVENTS, EVENTS_WITH_RINGS};
 use nic_emu::global::{GlobalLayout, neighbours};
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
 use nic_emu::host::shared_links::places_of;
@@ -20,18 +16,19 @@ use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
 use nic_emu::status::Phase;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
+use program_launcher::launch::{JobNetwork, Member};
+use program_launcher::launcher::network::{JobFabric, JobPort};
 use std::ffi::OsStr;
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// As for every job: a node of which nothing comes for so long is lost. A machine that others share may
-/// stand still for seconds.
-const SILENCE: Duration = Duration::from_secs(10);
+/// How long the nodes of a job may take to meet: a machine that others share may stand still for seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a job is to be run.
 pub struct Job {
@@ -222,7 +219,7 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
 }
 
 /// The links of a node that its ranks drive: what they find in their environment, and the descriptors.
-fn links(network: Option<&mut Box<dyn DrivenRoad>>, nodes: u32) -> Option<(String, Vec<RawFd>)> {
+fn links(network: Option<&mut JobFabric>, nodes: u32) -> Option<(String, Vec<RawFd>)> {
     let links = network?.share_links()?;
     let mut descriptors = Vec::new();
     let inherit = |fd: BorrowedFd<'_>| {
@@ -233,57 +230,36 @@ fn links(network: Option<&mut Box<dyn DrivenRoad>>, nodes: u32) -> Option<(Strin
     Some((places.to_string(), descriptors))
 }
 
-/// A network between nodes that are all this machine, whose links of every job are up.
-fn networks(transport: &Transport, nodes: u32) -> Vec<Box<dyn DrivenRoad>> {
+/// A network between nodes that are all this machine, made as a job's program launchers make it, whose links
+/// of every job are up.
+fn networks(transport: &Transport, nodes: u32) -> Vec<JobFabric> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node{node}")).collect();
     let credentials = credentials::mint("test", names.iter().map(String::as_str)).expect("keys for a test");
-    let listen = "127.0.0.1".parse().expect("an address");
+    let bind = |credential: Credential| {
+        let network = JobNetwork {
+            id: 1,
+            credential: credential.to_pem(),
+            listen: Ipv4Addr::LOCALHOST.into(),
+            ports: PortRange::ANY,
+            transport: transport.clone(),
+            seal: true,
+        };
+        JobPort::bind(&network).expect("a port")
+    };
+    let ports: Vec<JobPort> = credentials.into_iter().map(bind).collect();
+    let members =
+        names.into_iter().zip(&ports).map(|(name, port)| Member { name, address: port.local_address() });
+    let roster: Vec<Member> = members.collect();
+    let join = |port: JobPort| port.connect(roster.clone()).expect("a roster");
+    let mut networks: Vec<JobFabric> = ports.into_iter().map(join).collect();
     let layout = GlobalLayout::new(nodes);
-    let roster = |addresses: Vec<SocketAddr>| -> Vec<Member> {
-        let members = names.iter().cloned().zip(addresses);
-        members.map(|(name, address)| Member { name, address }).collect()
-    };
-    let mut networks: Vec<Box<dyn DrivenRoad>> = match transport {
-        Transport::Tcp => {
-            let options = |credential| TcpOptions {
-                idle_timeout: SILENCE,
-                silence: Silence::Host,
-                ..TcpOptions::new(NetworkId(1), credential, listen)
-            };
-            let bind = |credential| TcpPort::bind(options(credential)).expect("a port");
-            let ports: Vec<TcpPort> = credentials.into_iter().map(bind).collect();
-            let roster = roster(ports.iter().map(TcpPort::local_address).collect());
-            let connect = |port: TcpPort| {
-                let memory = map_memory(layout.memory_bytes()).expect("address space");
-                let joined = port.connect(roster.clone(), memory, EventTable::new(EVENTS));
-                Box::new(joined.expect("a roster")) as Box<dyn DrivenRoad>
-            };
-            ports.into_iter().map(connect).collect()
-        }
-        Transport::Quic => {
-            let options = |credential| QuicOptions {
-                idle_timeout: SILENCE,
-                ..QuicOptions::new(NetworkId(1), credential, listen)
-            };
-            let bind = |credential| QuicPort::bind(options(credential)).expect("a port");
-            let ports: Vec<QuicPort> = credentials.into_iter().map(bind).collect();
-            let roster = roster(ports.iter().map(QuicPort::local_address).collect());
-            let connect = |port: QuicPort| {
-                let memory = map_memory(layout.bytes_with_rings()).expect("address space");
-                let joined = port.connect(roster.clone(), memory, EventTable::new(EVENTS_WITH_RINGS));
-                Box::new(layout.with_rings(joined.expect("a roster"))) as Box<dyn DrivenRoad>
-            };
-            ports.into_iter().map(connect).collect()
-        }
-        Transport::Ofi(_) => panic!("jobs of tests go over tcp or quic"),
-    };
     let needed = |node| neighbours(layout, NodeId(node));
     for (network, node) in networks.iter_mut().zip(0..) {
         network.begin_connect(&needed(node));
     }
     let begin = now();
     while networks.iter().zip(0..).any(|(network, node)| network.unconnected().intersects(&needed(node))) {
-        assert!(begin.elapsed() < SILENCE, "the nodes of a test, which are this machine, do not meet");
+        assert!(begin.elapsed() < PATIENCE, "the nodes of a test, which are this machine, do not meet");
         for network in &mut networks {
             network.progress().expect("a network of a test");
         }

@@ -15,7 +15,7 @@
 
 mod ended;
 mod executed;
-mod network;
+pub mod network;
 mod prepared;
 mod ranks;
 mod starting;

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The network.
-pub(super) type JobFabric = Box<dyn DrivenRoad>;
+pub type JobFabric = Box<dyn DrivenRoad>;
 
 /// How long nothing may come from another node until it is taken for dead; over TCP, from its host. A machine
 /// may be so busy, or stand still, for seconds. Of a host that is dead the machine manager, which asks all of
@@ -22,9 +22,12 @@ pub(super) type JobFabric = Box<dyn DrivenRoad>;
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// This node's end, before the others are known.
-pub(super) enum JobPort {
+pub enum JobPort {
+    /// Links over TCP.
     Tcp(Box<TcpPort>),
+    /// Connections of QUIC.
     Quic(Box<QuicPort>),
+    /// Links that libfabric moves.
     Ofi(Box<OfiPort>),
 }
 
@@ -33,7 +36,7 @@ impl JobPort {
     ///
     /// # Errors
     /// What cannot be had, and why.
-    pub(super) fn bind(network: &JobNetwork) -> Result<Self, String> {
+    pub fn bind(network: &JobNetwork) -> Result<Self, String> {
         let credential =
             Credential::from_pem(&network.credential).map_err(|error| because("its key", &error))?;
         let (id, listen, ports) = (NetworkId(network.id), network.listen, network.ports);
@@ -66,7 +69,7 @@ impl JobPort {
     }
 
     /// Where it listens.
-    pub(super) fn local_address(&self) -> SocketAddr {
+    pub fn local_address(&self) -> SocketAddr {
         match self {
             Self::Tcp(port) => port.local_address(),
             Self::Quic(port) => port.local_address(),
@@ -78,7 +81,7 @@ impl JobPort {
     ///
     /// # Errors
     /// What cannot be, and why.
-    pub(super) fn connect(self, roster: Vec<Member>) -> Result<JobFabric, String> {
+    pub fn connect(self, roster: Vec<Member>) -> Result<JobFabric, String> {
         let layout = GlobalLayout::new(roster.len() as u32);
         let memory = |bytes| map_memory(bytes).map_err(|error| because("its memory", &error));
         Ok(match self {
