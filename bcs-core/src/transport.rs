@@ -1,4 +1,4 @@
-//! What carries the network of a job between its nodes.
+//! What carries the network of a job between its nodes: the table of transports, and what users choose.
 
 use crate::network_card::{NetworkCard, Provider};
 use crate::units::as_text;
@@ -6,16 +6,113 @@ use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What carries the network of a job on several nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
-pub enum Transport {
-    /// Links over TCP: the fastest in a machine room.
-    #[default]
-    Tcp,
-    /// QUIC over UDP: for long paths, and networks that lose packets.
-    Quic,
-    /// RDMA by libfabric, with this provider, or the first with a network card that a node has.
-    Ofi(Option<Provider>),
+/// Gives the table of transports to a macro, which makes of it what it needs.
+///
+/// A line has the name that users write, which is that of the file in
+/// `node-manager/launcher/src/launcher/network` too; the variant, with what may stand behind the name and a
+/// colon; whether what travels is sealed, or can be; and what a packet filter has to let pass between nodes.
+#[macro_export]
+macro_rules! with_transports {
+    ($make:ident!) => {
+        $make! {
+            /// Links over TCP: the fastest in a machine room.
+            tcp: Tcp, true, "TCP";
+            /// QUIC over UDP: for long paths, and networks that lose packets.
+            quic: Quic, true, "UDP";
+            /// RDMA by libfabric, with this provider, or the first with a network card that a node has.
+            ofi: Ofi(Provider "PROVIDER"), false, "TCP, and what libfabric's provider uses,";
+        }
+    };
+}
+
+/// Makes [`Transport`] of the table.
+macro_rules! transports {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident: $transport:ident $(($detail:ident $written:literal))?, $seals:literal, $protocol:literal;
+    )+) => {
+        /// What carries the network of a job on several nodes.
+        #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+        pub enum Transport {
+            $($(#[$doc])* $transport $((Option<$detail>))?,)+
+        }
+
+        /// What users can write for a transport.
+        pub const WANTED: &str = concat!(
+            "one of auto",
+            $(", ", stringify!($name), $(", ", stringify!($name), ":", $written,)?)+
+        );
+
+        impl Transport {
+            /// Its name, and what stands behind that and a colon.
+            fn written(&self) -> (&'static str, Option<&dyn fmt::Display>) {
+                let (name, mut detail) = match self {
+                    $(Self::$transport { .. } => (stringify!($name), None),)+
+                };
+                $($(
+                    if let Self::$transport(Some(given)) = self {
+                        let given: &$detail = given;
+                        detail = Some(given as &dyn fmt::Display);
+                    }
+                )?)+
+                (name, detail)
+            }
+
+            /// The one of this name, and with this behind it.
+            fn named(name: &str, mut detail: Option<&str>) -> Option<Self> {
+                let transport = match name {
+                    $(stringify!($name) => {
+                        Self::$transport $((detail.take().map(str::parse::<$detail>).transpose().ok()?))?
+                    })+
+                    _ => return None,
+                };
+                detail.is_none().then_some(transport)
+            }
+
+            /// Whether what travels is sealed, or can be.
+            pub fn can_seal(&self) -> bool {
+                match self {
+                    $(Self::$transport { .. } => $seals,)+
+                }
+            }
+
+            /// What a packet filter has to let pass between nodes.
+            pub fn protocol(&self) -> &'static str {
+                match self {
+                    $(Self::$transport { .. } => $protocol,)+
+                }
+            }
+        }
+    };
+}
+
+with_transports!(transports!);
+
+impl Default for Transport {
+    fn default() -> Self {
+        Self::Tcp
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.written() {
+            (name, None) => f.write_str(name),
+            (name, Some(detail)) => write!(f, "{name}:{detail}"),
+        }
+    }
+}
+
+impl FromStr for Transport {
+    type Err = TransportError;
+
+    fn from_str(text: &str) -> Result<Self, TransportError> {
+        let (name, detail) = match text.split_once(':') {
+            None => (text, None),
+            Some((name, detail)) => (name, Some(detail)),
+        };
+        Self::named(name, detail).ok_or_else(|| TransportError(text.to_owned()))
+    }
 }
 
 /// What users want to carry the networks of jobs.
@@ -31,53 +128,6 @@ pub enum TransportChoice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no transport: write {WANTED}")]
 pub struct TransportError(String);
-
-/// What users can write for a transport.
-pub const WANTED: &str = "auto, tcp, quic, ofi or ofi:PROVIDER";
-
-impl Transport {
-    /// Whether what travels is sealed, or can be.
-    pub fn can_seal(&self) -> bool {
-        !matches!(self, Self::Ofi(_))
-    }
-
-    /// What a packet filter has to let pass between nodes.
-    pub fn protocol(&self) -> &'static str {
-        match self {
-            Self::Tcp => "TCP",
-            Self::Quic => "UDP",
-            Self::Ofi(_) => "TCP, and what libfabric's provider uses,",
-        }
-    }
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp => f.write_str("tcp"),
-            Self::Quic => f.write_str("quic"),
-            Self::Ofi(None) => f.write_str("ofi"),
-            Self::Ofi(Some(provider)) => write!(f, "ofi:{provider}"),
-        }
-    }
-}
-
-impl FromStr for Transport {
-    type Err = TransportError;
-
-    fn from_str(text: &str) -> Result<Self, TransportError> {
-        let wrong = || TransportError(text.to_owned());
-        match text {
-            "tcp" => Ok(Self::Tcp),
-            "quic" => Ok(Self::Quic),
-            "ofi" => Ok(Self::Ofi(None)),
-            _ => {
-                let provider = text.strip_prefix("ofi:").and_then(|name| name.parse().ok());
-                Ok(Self::Ofi(Some(provider.ok_or_else(wrong)?)))
-            }
-        }
-    }
-}
 
 impl TransportChoice {
     /// Whether jobs may be carried by what seals nothing.
@@ -147,7 +197,19 @@ mod tests {
     #[test]
     fn what_is_no_transport_is_told_with_what_may_be_written() {
         let longer = format!("ofi:{}", "x".repeat(Provider::LONGEST + 1));
-        for text in ["", "udp", "TCP", "ofi:", "ofi:a b", "ofi:a\0", "ofi: verbs", "ofi;verbs", &longer] {
+        for text in [
+            "",
+            "udp",
+            "TCP",
+            "ofi:",
+            "tcp:",
+            "quic:x",
+            "ofi:a b",
+            "ofi:a\0",
+            "ofi: verbs",
+            "ofi;verbs",
+            &longer,
+        ] {
             let error = text.parse::<TransportChoice>().unwrap_err().to_string();
             assert_eq!(error, format!("'{text}' is no transport: write {WANTED}"));
         }

@@ -666,7 +666,7 @@ mod tests {
             ("-n four a", "four"),
             ("-n 4096 a : -n 1 b", "4097 ranks together"),
             ("--slice 5x a", "500us"),
-            ("--network udp a", "give auto, tcp, quic, ofi or ofi:PROVIDER"),
+            ("--network udp a", "give one of auto, tcp, quic, ofi, ofi:PROVIDER"),
             ("--unheard-of a", "--unheard-of"),
             ("-launcher ssh a", "'--launcher'"),
             ("--timeout 1e12 a", "of at most"),

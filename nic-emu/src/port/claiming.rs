@@ -17,7 +17,7 @@ use crate::memory::ring::{Ring, Words};
 use crate::memory::{CommRank, LocalRank, NicMemory, Rank, SEND_RING};
 use crate::port::Outcome;
 use crate::threads::buffer_receiver::BufferReceiver;
-use crate::threads::buffer_sender::Eligible;
+use crate::threads::eligible::Eligible;
 
 /// A message in a sender's ring.
 pub(super) struct Found {

@@ -19,8 +19,8 @@ use crate::memory::ring::Cell;
 use crate::memory::slab::{BUFFERED_BYTES, slabs_of};
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
-use crate::threads::buffer_sender::Eligible;
 use crate::threads::completer::Completer;
+use crate::threads::eligible::Eligible;
 
 /// Bytes that are moved while the token is held, at most, but for the last message.
 const BYTES_AT_ONCE: u64 = 512 << 10;

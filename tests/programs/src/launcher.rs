@@ -17,7 +17,7 @@ use nic_emu::nic_thread::Finding;
 use nic_emu::status::Phase;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
 use program_launcher::launch::{JobNetwork, Member};
-use program_launcher::launcher::network::{JobFabric, JobPort};
+use program_launcher::launcher::network::{self, JobFabric, JobPort};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::net::Ipv4Addr;
@@ -244,13 +244,13 @@ fn networks(transport: &Transport, nodes: u32) -> Vec<JobFabric> {
             transport: transport.clone(),
             seal: true,
         };
-        JobPort::bind(&network).expect("a port")
+        network::bind(&network).expect("a port")
     };
-    let ports: Vec<JobPort> = credentials.into_iter().map(bind).collect();
+    let ports: Vec<Box<dyn JobPort>> = credentials.into_iter().map(bind).collect();
     let members =
         names.into_iter().zip(&ports).map(|(name, port)| Member { name, address: port.local_address() });
     let roster: Vec<Member> = members.collect();
-    let join = |port: JobPort| port.connect(roster.clone()).expect("a roster");
+    let join = |port: Box<dyn JobPort>| port.connect(roster.clone()).expect("a roster");
     let mut networks: Vec<JobFabric> = ports.into_iter().map(join).collect();
     let layout = GlobalLayout::new(nodes);
     let needed = |node| neighbours(layout, NodeId(node));

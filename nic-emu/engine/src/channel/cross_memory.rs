@@ -1,14 +1,18 @@
 //! Cross-memory attach: the system copies between two processes' memory, one copy, one core
 //! (`process_vm_readv(2)`).
 //!
-//! The only channel that needs no help of the other end, and so the one for an end that computes. Refusal
-//! (containers, Yama) is an answer of its own: the caller falls back to the window. Who calls the engine says
-//! how another process's memory is read and written ([`ProcessMemory`]).
+//! The only channel that needs no help of the other end, and so the one for an end that computes, and for the
+//! NIC thread while both do. Refusal (containers, Yama) is an answer of its own: the message is left to the
+//! window. Who calls the engine says how another process's memory is read and written ([`ProcessMemory`]).
 
 use super::error::ChannelError;
 use super::peer::{Access, Direction, Peer};
-use crate::memory::status::Phase;
-use crate::memory::{LocalRank, NicMemory};
+use super::piece::{Channel, End, Mine, Piece, Step};
+use super::process_memory::ProcessMemory;
+use super::stores::Stores;
+use crate::memory::status::Activity;
+use crate::memory::sync::{AtomicU32, Ordering};
+use crate::memory::transfer::Range;
 
 /// Whether ranks of a node read and write each other's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,91 +26,84 @@ pub enum CrossMemory {
     Always,
 }
 
-impl Peer {
-    /// That of the rank in this place of the node.
-    ///
-    /// # Errors
-    /// [`ChannelError::Gone`] where none was ever, or none is any more: its number may be another process's.
-    pub fn of(memory: &NicMemory, local_rank: LocalRank) -> Result<Self, ChannelError> {
-        let status = &memory.rank(local_rank)?.status;
-        let peer = Self { rank: memory.job_rank(local_rank), pid: status.pid() };
-        if peer.pid == 0 || status.phase() == Phase::Exited {
-            return Err(ChannelError::Gone { peer });
+/// Set once cross-memory attach was refused to this process from outside: a launcher may be refused what its
+/// ranks are not, and the other way round.
+static REFUSED_OUTSIDE: AtomicU32 = AtomicU32::new(0);
+
+/// The channel.
+pub(super) struct CrossMemoryAttach;
+
+impl Channel for CrossMemoryAttach {
+    fn advance<P: ProcessMemory, T: Fn() -> u64>(
+        piece: &Piece<'_, P, T>,
+        mine: &Mine,
+        _: &mut Stores,
+    ) -> Result<Option<Step>, ChannelError> {
+        if !piece.may_attach() {
+            return Ok(None);
         }
-        Ok(peer)
-    }
-}
-
-/// The memory of the ranks' processes, as the process that calls the engine reads and writes it.
-pub trait ProcessMemory: Sync {
-    /// Moves as many of the bytes as it can in one go, from the first one on, and at least one. Answers how
-    /// many these are.
-    ///
-    /// # Safety
-    /// Of the bytes here those that this process has are readable, or with [`Direction::Read`] writable, and
-    /// nobody else uses them meanwhile. Neither address has to be one: the system checks both.
-    ///
-    /// # Errors
-    /// The other process is gone, one of the two has no such memory, the system refuses
-    /// ([`ChannelError::is_refusal`]), or it fails otherwise.
-    unsafe fn attach(&self, access: &Access) -> Result<u64, ChannelError>;
-
-    /// Whether a process is alive: a dead one that nobody has waited for is dead too.
-    fn is_alive(&self, peer: Peer) -> bool;
-
-    /// Moves all of the bytes.
-    ///
-    /// # Safety
-    /// As [`ProcessMemory::attach`].
-    ///
-    /// # Errors
-    /// As [`ProcessMemory::attach`].
-    unsafe fn attach_all(&self, access: &Access) -> Result<(), ChannelError> {
-        let mut moved = 0;
-        while moved < access.bytes {
-            let (here, there) = (access.here + moved, access.there + moved);
-            let rest = Access { here, there, bytes: access.bytes - moved, ..*access };
-            // SAFETY: a part of what the caller promises.
-            moved += unsafe { self.attach(&rest)? };
-        }
-        Ok(())
-    }
-}
-
-/// What came of reading or writing a rank's memory: true when it is done, false when the system refuses,
-/// which is remembered.
-///
-/// # Errors
-/// It failed otherwise.
-pub fn is_done(memory: &NicMemory, attempt: Result<(), ChannelError>) -> Result<bool, ChannelError> {
-    match attempt {
-        Err(error) if error.is_refusal() => {
-            memory.header().cross_memory.set(0);
-            Ok(false)
-        }
-        attempt => attempt.map(|()| true),
-    }
-}
-
-/// The memory of ranks that are threads of this process, as in a simulation: their buffers are its own, and
-/// they vouched for them when they posted.
-#[derive(Clone, Copy, Debug)]
-pub struct OwnProcess;
-
-impl ProcessMemory for OwnProcess {
-    unsafe fn attach(&self, access: &Access) -> Result<u64, ChannelError> {
-        let Access { direction, here, there, bytes, .. } = *access;
-        let (from, to) = match direction {
-            Direction::Read => (there as *const u8, here as *mut u8),
-            Direction::Write => (here as *const u8, there as *mut u8),
+        let peer = Peer::of(piece.memory, piece.peer)?;
+        // The peer's own word, which the kernel checks; the rest of what it says is this process's.
+        let (direction, address) = match mine.end {
+            End::Source => (Direction::Write, &piece.transfer.destination_address),
+            End::Destination => (Direction::Read, &piece.transfer.source_address),
         };
-        // SAFETY: `here` by this function's contract. Nobody but the rank uses `there`, and the rank leaves
-        // it alone until its request is complete; `copy` allows its mistake of letting buffers overlap.
-        unsafe { std::ptr::copy(from, to, bytes as usize) };
-        Ok(bytes)
+        let both = piece.activity == Activity::Polling;
+        let chunk = piece.policy.attach_chunk_bytes(piece.transfer.bytes.get(), both);
+        let mut done = 0;
+        while done < piece.policy.step_bytes {
+            let Some(range) = piece.pinned.claim(chunk)? else {
+                return Ok(Some(if done > 0 { Step::Progress } else { piece.nothing_to_claim() }));
+            };
+            let (here, there) = (mine.buffer.at(range)?, address.get().wrapping_add(range.offset));
+            let access = Access { direction, peer, here, there, bytes: range.bytes };
+            // SAFETY: the range is within the buffer that the program gave for this message, and this side is
+            // pinned by its own process.
+            let moved = unsafe { piece.processes.attach(&access) };
+            if moved.as_ref().is_err_and(ChannelError::is_refusal) {
+                piece.memory.header().cross_memory.set(0);
+                piece.pinned.give_back(range);
+                return Ok(None);
+            }
+            let bytes = moved?;
+            if bytes < range.bytes {
+                piece.pinned.give_back(Range { offset: range.offset + bytes, bytes: range.bytes - bytes });
+            }
+            if piece.pinned.count_moved(bytes) {
+                return Ok(Some(Step::Finished));
+            }
+            done += bytes;
+        }
+        Ok(Some(Step::Progress))
     }
 
-    fn is_alive(&self, _: Peer) -> bool {
-        true
+    fn advance_from_outside<P: ProcessMemory, T: Fn() -> u64>(
+        piece: &Piece<'_, P, T>,
+        bounce: &mut [u8],
+    ) -> Result<Option<Step>, ChannelError> {
+        if REFUSED_OUTSIDE.load(Ordering::Relaxed) != 0 || bounce.is_empty() {
+            return Ok(None);
+        }
+        let Some(range) = piece.pinned.claim(bounce.len() as u64)? else {
+            return Ok(Some(piece.nothing_to_claim()));
+        };
+        let here = bounce.as_mut_ptr() as u64;
+        let access = |direction, rank, address: u64| -> Result<Access, ChannelError> {
+            let (peer, there) = (Peer::of(piece.memory, rank)?, address.wrapping_add(range.offset));
+            Ok(Access { direction, peer, here, there, bytes: range.bytes })
+        };
+        let transfer = piece.transfer;
+        let read = access(Direction::Read, transfer.source.get(), transfer.source_address.get())?;
+        let write = access(Direction::Write, transfer.destination.get(), transfer.destination_address.get())?;
+        // SAFETY: `here` is the bounce buffer, which is as long as what was claimed.
+        let moved =
+            unsafe { piece.processes.attach_all(&read).and_then(|()| piece.processes.attach_all(&write)) };
+        if moved.as_ref().is_err_and(ChannelError::is_refusal) {
+            piece.pinned.give_back(range);
+            REFUSED_OUTSIDE.store(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        moved?;
+        Ok(Some(if piece.pinned.count_moved(range.bytes) { Step::Finished } else { Step::Progress }))
     }
 }

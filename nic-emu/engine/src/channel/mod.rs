@@ -16,8 +16,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `advance` | a piece of a message, moved by an end of it or from outside |
+//! | `piece`, `table` | what a channel is; which there are, and which is asked first |
+//! | `own_memory` | a rank's message to itself |
 //! | `window`, `copy`, `stores` | the window, and how NIC memory is read and written |
-//! | `cross_memory` | cross-memory attach |
+//! | `cross_memory`, `process_memory` | cross-memory attach; the memory of ranks' processes |
 //! | `elsewhere` | the NIC thread as the other end |
 //! | `pace` | what a sender has learnt |
 //! | `buffer`, `peer`, `error` | buffers of this process, processes of other ranks, why bytes cannot be moved |
@@ -28,17 +30,23 @@ mod copy;
 mod cross_memory;
 mod elsewhere;
 mod error;
+mod own_memory;
 mod pace;
 mod peer;
+mod piece;
+mod process_memory;
 mod stores;
+mod table;
 mod window;
 
 pub use crate::policy::channel::Policy;
-pub use advance::{End, Mine, Step, advance, advance_from_outside};
+pub use advance::{advance, advance_from_outside};
 pub use buffer::Buffer;
 pub use copy::copy;
-pub use cross_memory::{CrossMemory, OwnProcess, ProcessMemory, is_done};
+pub use cross_memory::CrossMemory;
 pub(crate) use elsewhere::{put_chunk, take_chunk};
 pub use error::ChannelError;
 pub use peer::{Access, Direction, Peer};
+pub use piece::{End, Mine, Step};
+pub use process_memory::{OwnProcess, ProcessMemory, is_done};
 pub use stores::Stores;

@@ -17,7 +17,10 @@ use super::buffer::Buffer;
 use super::copy::copy;
 use super::error::ChannelError;
 use super::pace::Pace;
+use super::piece::{Channel, End, Mine, Piece, Step};
+use super::process_memory::ProcessMemory;
 use super::stores::Stores;
+use crate::memory::status::Activity;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::transfer::{
     Pinned, Range, SLOT_BYTES, Transfer, WINDOW_BYTES, WINDOW_DATA_BYTES, WINDOW_SLOTS, Worker,
@@ -215,4 +218,136 @@ pub(super) fn next_filled(pinned: &Pinned<'_>, transfer: &Transfer) -> Result<(R
 pub(super) fn note_drained(pinned: &Pinned<'_>) {
     let slots = &pinned.side().slots;
     slots.store(slots.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+}
+
+/// [`Transfer::began`] of a message of which an end was elsewhere for a while.
+pub(super) const UNTIMED: u64 = u64::MAX;
+
+/// The channel.
+pub(super) struct Window;
+
+impl Channel for Window {
+    fn advance<P: ProcessMemory, T: Fn() -> u64>(
+        piece: &Piece<'_, P, T>,
+        mine: &Mine,
+        stores: &mut Stores,
+    ) -> Result<Option<Step>, ChannelError> {
+        match mine.end {
+            End::Source => send(piece, &mine.buffer, stores),
+            End::Destination => receive(piece, &mine.buffer),
+        }
+    }
+}
+
+/// The sender's piece of work.
+fn send<P: ProcessMemory, T: Fn() -> u64>(
+    piece: &Piece<'_, P, T>,
+    buffer: &Buffer,
+    stores: &mut Stores,
+) -> Result<Option<Step>, ChannelError> {
+    let window = piece.transfer.window.get();
+    let flows = together(piece) && !goes_by_attach(piece)?;
+    if window == 0 || !flows && piece.may_attach() {
+        return Ok(None);
+    }
+    match Filling::lock(piece.memory, window - 1, piece.index, piece.policy)? {
+        Some(filling) => fill_window(piece, &filling, buffer, stores).map(Some),
+        None => Ok(Some(Step::Blocked)),
+    }
+}
+
+fn fill_window<P: ProcessMemory, T: Fn() -> u64>(
+    piece: &Piece<'_, P, T>,
+    filling: &Filling<'_>,
+    buffer: &Buffer,
+    stores: &mut Stores,
+) -> Result<Step, ChannelError> {
+    let is_at_it = piece.activity == Activity::Polling;
+    let mut done = 0;
+    let mut patience = 0;
+    while done < piece.policy.step_bytes {
+        let chunk = piece.policy.chunk_bytes(piece.pinned.claimed(), piece.pinned.unclaimed());
+        if let Some(place) = filling.room(chunk as usize)? {
+            let Some(range) = piece.pinned.claim(chunk)? else {
+                return Ok(if done > 0 { Step::Progress } else { piece.nothing_to_claim() });
+            };
+            let from = buffer.at(range)? as *const u8;
+            // SAFETY: the place was answered for this length, this side is pinned by its own process, and the
+            // range is within the buffer that was given for the send.
+            unsafe { filling.fill(place, from, range, stores, &piece.ticks) };
+            done += range.bytes;
+            patience = 0;
+        } else if patience < piece.policy.patience && is_at_it {
+            patience += 1;
+            std::hint::spin_loop();
+        } else if done == 0 {
+            return Ok(if is_at_it { Step::Blocked } else { Step::PeerNeeded });
+        } else {
+            break;
+        }
+    }
+    Ok(Step::Progress)
+}
+
+/// The receiver's piece of work.
+fn receive<P: ProcessMemory, T: Fn() -> u64>(
+    piece: &Piece<'_, P, T>,
+    buffer: &Buffer,
+) -> Result<Option<Step>, ChannelError> {
+    let Some(number) = piece.transfer.window.get().checked_sub(1) else { return Ok(None) };
+    let window = piece.memory.window(number)?;
+    let flows = together(piece) && !goes_by_attach(piece)?;
+    let (mut done, mut patience) = (0, 0);
+    loop {
+        if has_filled(piece.transfer) {
+            // SAFETY: this side is pinned by its own process, whose receive this buffer was given for; a
+            // window was answered.
+            let bytes = unsafe { drain_slot(&piece.pinned, piece.transfer, window, buffer)? };
+            if piece.pinned.count_moved(bytes) {
+                return Ok(Some(Step::Finished));
+            }
+            done += bytes;
+            if done >= piece.policy.step_bytes {
+                return Ok(Some(Step::Progress));
+            }
+            patience = 0;
+        } else if patience < piece.policy.patience && flows && !piece.pinned.all_moved() {
+            patience += 1;
+            std::hint::spin_loop();
+        } else {
+            break;
+        }
+    }
+    if done > 0 {
+        return Ok(Some(Step::Progress));
+    }
+    // Without attach there is the window alone.
+    Ok(flows.then(|| piece.waits()))
+}
+
+/// Whether both ends are at work, so that the window flows. A message that they are not at all the time is
+/// not timed.
+fn together<P, T>(piece: &Piece<'_, P, T>) -> bool {
+    let together = piece.policy.pipeline && piece.activity == Activity::Polling;
+    if !together && piece.transfer.began.get() != UNTIMED {
+        piece.transfer.began.set(UNTIMED);
+    }
+    together
+}
+
+/// Whether a message goes by attach although its window flows, by what others took.
+fn goes_by_attach<P: ProcessMemory, T: Fn() -> u64>(piece: &Piece<'_, P, T>) -> Result<bool, ChannelError> {
+    let learns = piece.policy.learn && piece.may_attach();
+    let Some(window) = piece.transfer.window.get().checked_sub(1).filter(|_| learns) else {
+        return Ok(false);
+    };
+    let by_attach = pace(piece.memory, window)?.goes_by_attach(piece.transfer.bytes.get());
+    let began = &piece.transfer.began;
+    match began.get() {
+        0 if piece.pinned.claimed() == 0 => began.set((piece.ticks)() << 1 | by_attach as u64),
+        0 => began.set(UNTIMED),
+        UNTIMED => {}
+        began => return Ok(began & 1 != 0),
+    }
+    Ok(by_attach)
 }

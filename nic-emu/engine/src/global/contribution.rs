@@ -9,7 +9,7 @@ use crate::memory::descriptor::CollectiveKind;
 use crate::memory::instance::Instance;
 use crate::memory::members::members;
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::reduce_helper::Reduction;
+use crate::threads::reduction::Reduction;
 use bcs_core::NodeId;
 use std::num::NonZeroU32;
 

@@ -18,7 +18,7 @@ use super::record::{Kind, PostingSlice, Record, in_pieces};
 use crate::arithmetic::reduction_tree::{Block, ReductionTree};
 use crate::matching::called::Called;
 use crate::memory::contexts::Context;
-use crate::threads::reduce_helper::Reduction;
+use crate::threads::reduction::Reduction;
 use bcs_core::{NodeId, Rank};
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::completer::{Completer, Touched};
 use crate::threads::microphase::Microphase;
-use crate::threads::strobe_receiver::SliceCounts;
+use crate::threads::slice_work::SliceCounts;
 use crate::threads::strobe_sender::{StrobeSender, counted};
 use bcs_core::{NodeId, SliceIndex};
 use bcs_fabric::Road;
@@ -374,8 +374,8 @@ impl<F: Road + ?Sized> GlobalNic<F> {
                 self.collectives.schedule(env)?;
             }
             Microphase::PointToPoint => self.messages.transmit(env)?,
-            // Collectives are over with message scheduling.
-            Microphase::BarrierAndBroadcast | Microphase::Reduce => {}
+            // The other threads work within a node: collectives between nodes are over by then.
+            _ => {}
         }
         Ok(())
     }
@@ -384,7 +384,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
     fn complete(&mut self, done: Microphase, now_ns: u64) {
         self.tree.complete((done < Microphase::PointToPoint).then(|| self.wants_transmission()).flatten());
         self.working = None;
-        *done.length_in(&mut self.record) = now_ns.saturating_sub(self.phase_ns);
+        done.note_length(&mut self.record, now_ns.saturating_sub(self.phase_ns));
         self.record.ltts_ns = now_ns.saturating_sub(self.started_ns);
     }
 

@@ -23,9 +23,14 @@ use crate::memory::{
     RequestId,
 };
 use crate::threads::breach;
-use crate::threads::buffer_sender::Eligible;
+use crate::threads::buffer_sender::BufferSender;
+use crate::threads::collective_arrivals;
+use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
+use crate::threads::eligible::Eligible;
+use crate::threads::nic_thread::NicThread;
+use crate::threads::slice_work::{SliceCounts, SliceWork};
 
 /// The Buffer Receiver, for one slice.
 pub struct BufferReceiver<'a, 'm> {
@@ -36,6 +41,55 @@ pub struct BufferReceiver<'a, 'm> {
     pub descriptors: u64,
     /// Matched pairs in this slice.
     pub matched: u64,
+}
+
+/// Message scheduling microphase: takes what is eligible, collectives first.
+impl NicThread for BufferReceiver<'_, '_> {
+    #[inline]
+    fn is_idle(work: &SliceWork<'_>) -> bool {
+        work.exchange.is_empty()
+    }
+
+    #[inline]
+    fn run(work: &mut SliceWork<'_>) -> Result<(), Corrupt> {
+        let memory = work.memory;
+        let breaches = memory.breaches().ever();
+        // Collectives first: one that does not fit is told before any of its messages is matched.
+        let at_once = work.at_once.take(memory, &mut work.exchange)?;
+        if at_once != 0 {
+            work.counts.collective_descriptors += at_once as u64;
+            // The list does so itself when somebody arrives at it, which here nobody did.
+            collective_list::free_departed(memory)?;
+        }
+        for i in 0..work.exchange.len() {
+            let reached = collective_arrivals::take(work, work.exchange[i])?;
+            work.exchange[i].taken = work.exchange[i].taken.advanced_by(RingKind::Collective, reached);
+            work.counts.collective_descriptors += reached as u64;
+        }
+        let mut dma = DmaHelper::of(work);
+        let mut receiver = BufferReceiver::new(&mut work.completer, &mut dma);
+        work.exchange.iter_mut().try_for_each(|rank| receiver.take_receives(rank))?;
+        work.exchange.iter_mut().try_for_each(|rank| receiver.take_sends(rank))?;
+        work.counts.descriptors += receiver.descriptors;
+        work.counts.matched += receiver.matched;
+        work.budget_bytes = dma.budget_bytes;
+        if memory.breaches().ever() != breaches {
+            collective_arrivals::forget_failed(work);
+        }
+        for rank in &work.exchange {
+            memory.taken()[rank.local_rank.index()].publish(rank.taken);
+        }
+        work.counts.collectives = (work.arrivals.len() + work.at_once.len()) as u64;
+        if work.counts == SliceCounts::default() {
+            memory.header().slice.in_vain.add(1);
+            if work.pacing.starts_on_work() && memory.node().1 > 1 {
+                BufferSender::stall(memory, &work.exchange);
+            }
+        } else if memory.header().slice.stalled.get() != 0 {
+            memory.header().slice.stalled.set(0);
+        }
+        Ok(())
+    }
 }
 
 impl<'a, 'm> BufferReceiver<'a, 'm> {

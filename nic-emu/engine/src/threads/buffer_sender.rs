@@ -4,47 +4,16 @@
 //! posted later waits for the next slice. A descriptor for a rank of this node stays where it is, in its ring
 //! cell, and is read there by the Buffer Receiver; "delivery" on one node is knowing how far to read.
 
-use smallvec::SmallVec;
-
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::prefetch;
-use crate::memory::ring::Cell;
-use crate::memory::{Corrupt, LocalRank, NicMemory, RankBlock, checked};
+use crate::memory::{Corrupt, LocalRank, NicMemory};
 use crate::policy::RANKS_A_SLICE;
+use crate::threads::eligible::{Eligible, Exchange};
+use crate::threads::nic_thread::NicThread;
+use crate::threads::slice_work::SliceWork;
 
 /// Ranks of a node whose next cells a rank that waits fetches ahead, at most.
 const RANKS_AHEAD: usize = 4;
-
-/// One rank's eligible descriptors: those between `taken` and `heads`.
-#[derive(Clone, Copy, Debug)]
-pub struct Eligible {
-    /// The rank.
-    pub local_rank: LocalRank,
-    /// What was taken before this slice, and has been in it so far.
-    pub taken: Heads,
-    /// What was posted before this slice.
-    pub heads: Heads,
-}
-
-impl Eligible {
-    /// How many entries of a ring are eligible.
-    #[inline]
-    pub fn count(&self, kind: RingKind) -> u32 {
-        self.heads.ahead_of(self.taken, kind)
-    }
-
-    /// The eligible entries of one of the rank's rings. More than a ring has cells is corruption.
-    #[inline]
-    pub fn cells<'m>(
-        &self,
-        block: &'m RankBlock,
-        kind: RingKind,
-    ) -> Result<impl DoubleEndedIterator<Item = &'m Cell> + use<'m>, Corrupt> {
-        let (ring, count, first) = (block.ring(kind), self.count(kind), self.taken.get(kind));
-        checked("entries of a ring", count, ring.capacity() as usize + 1)?;
-        Ok((0..count).map(move |i| ring.cell(first.wrapping_add(i))))
-    }
-}
 
 /// Fetches the cells of a rank's next receive and send, where they are wanted.
 #[inline(always)]
@@ -59,11 +28,29 @@ fn fetch(memory: &NicMemory, local_rank: LocalRank, taken: Heads, is_wanted: imp
     fetch(RingKind::Send);
 }
 
-/// What a slice has to schedule: the ranks that posted before it began, `RANKS_A_SLICE` at most.
-pub type Exchange = SmallVec<[Eligible; RANKS_A_SLICE]>;
-
 /// The Buffer Sender.
 pub struct BufferSender;
+
+/// Descriptor exchange microphase: publishes what the last slice completed, and fixes what this one
+/// schedules.
+impl NicThread for BufferSender {
+    #[inline]
+    fn is_idle(_: &SliceWork<'_>) -> bool {
+        false
+    }
+
+    #[inline]
+    fn run(work: &mut SliceWork<'_>) -> Result<(), Corrupt> {
+        if work.pacing.holds_completions() {
+            work.completer.publish_held()?;
+        }
+        // Also those slices count that take nothing: of very many ranks, others have their turn.
+        let in_vain = work.memory.header().slice.in_vain.get();
+        let first = (work.memory.control().slice.get() as u32).wrapping_add(in_vain);
+        Self::exchange(work.memory, first, &mut work.exchange);
+        Ok(())
+    }
+}
 
 impl BufferSender {
     /// True when some rank has posted what no slice has taken yet. The question that everybody who waits asks

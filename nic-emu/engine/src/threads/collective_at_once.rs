@@ -21,9 +21,9 @@ use crate::memory::prefetch;
 use crate::memory::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::memory::ring::{Cell, Words};
 use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId, checked};
-use crate::threads::buffer_sender::{Eligible, Exchange};
 use crate::threads::completer::Completer;
-use crate::threads::reduce_helper::Reduction;
+use crate::threads::eligible::{Eligible, Exchange};
+use crate::threads::reduction::Reduction;
 
 /// Members of all collectives that one slice finds complete, at most; a larger communicator meets in an
 /// instance.

@@ -13,6 +13,8 @@ use crate::memory::request::{Delivery, SlotState};
 use crate::memory::{Corrupt, RequestId, checked};
 use crate::threads::collective_list;
 use crate::threads::completer::Completer;
+use crate::threads::nic_thread::NicThread;
+use crate::threads::slice_work::SliceWork;
 
 /// The Collective Helper, for one slice. What it does as the Reduce Helper is in
 /// [`crate::threads::reduce_helper`].
@@ -20,10 +22,25 @@ pub struct CollectiveHelper<'a, 'm> {
     pub(crate) completer: &'a mut Completer<'m>,
 }
 
+/// Barrier and broadcast microphase: acts on the collectives at which somebody has arrived in this slice.
+impl NicThread for CollectiveHelper<'_, '_> {
+    #[inline]
+    fn is_idle(work: &SliceWork<'_>) -> bool {
+        work.has_no_collectives()
+    }
+
+    #[inline]
+    fn run(work: &mut SliceWork<'_>) -> Result<(), Corrupt> {
+        work.at_once.release(&mut work.completer)?;
+        let mut helper = CollectiveHelper { completer: &mut work.completer };
+        work.arrivals.iter().try_for_each(|&instance| helper.release(instance))
+    }
+}
+
 impl CollectiveHelper<'_, '_> {
     /// Acts on an instance at which somebody has arrived in this slice.
     #[inline]
-    pub fn run(&mut self, index: u32) -> Result<(), Corrupt> {
+    fn release(&mut self, index: u32) -> Result<(), Corrupt> {
         let instance = self.completer.memory.instance(index)?;
         if instance.spans_nodes() {
             // Global slices see to it.

@@ -14,6 +14,8 @@ use crate::memory::transfer::{FINISHED, MOVING, Pair, REPORTED};
 use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId, TRANSFERS, WINDOWS};
 use crate::policy::Pacing;
 use crate::threads::completer::Completer;
+use crate::threads::nic_thread::NicThread;
+use crate::threads::slice_work::SliceWork;
 
 /// Active transfers that an elastic slice looks at to reap finished ones.
 const REAPED_A_SLICE: u32 = 16;
@@ -22,7 +24,26 @@ const REAPED_A_SLICE: u32 = 16;
 pub struct DmaHelper<'m> {
     memory: &'m NicMemory,
     pacing: Pacing,
-    budget_bytes: u64,
+    /// Bytes that may still be granted in this slice.
+    pub(crate) budget_bytes: u64,
+}
+
+/// Point-to-point microphase: reaps finished transfers; with fixed slices also reports them to their ranks
+/// and grants every other one this slice's bytes.
+impl NicThread for DmaHelper<'_> {
+    #[inline]
+    fn is_idle(work: &SliceWork<'_>) -> bool {
+        work.memory.header().slice.transfers.get() == 0
+    }
+
+    #[inline]
+    fn run(work: &mut SliceWork<'_>) -> Result<(), Corrupt> {
+        let mut dma = DmaHelper::of(work);
+        match work.pacing.holds_completions() {
+            true => dma.reap(u32::MAX, Some(&mut work.completer)),
+            false => dma.reap(REAPED_A_SLICE, None),
+        }
+    }
 }
 
 impl<'m> DmaHelper<'m> {
@@ -31,6 +52,12 @@ impl<'m> DmaHelper<'m> {
     pub fn new(memory: &'m NicMemory) -> Self {
         let pacing = Pacing::of(memory);
         Self { memory, pacing, budget_bytes: pacing.budget_bytes() }
+    }
+
+    /// The DMA Helper of a slice under way, with what is left of its budget.
+    #[inline]
+    pub(crate) fn of(work: &SliceWork<'m>) -> Self {
+        Self { memory: work.memory, pacing: work.pacing, budget_bytes: work.budget_bytes }
     }
 
     /// True when a message that needs a transfer can have one.
@@ -125,19 +152,6 @@ impl<'m> DmaHelper<'m> {
             transfer.granted.store(granted + more, Ordering::Release);
         }
         Ok(())
-    }
-
-    /// Point-to-point microphase: reaps finished transfers; with fixed slices also reports them to their
-    /// ranks and grants every other one this slice's bytes.
-    #[inline]
-    pub fn run(&mut self, completer: &mut Completer<'m>) -> Result<(), Corrupt> {
-        if self.memory.header().slice.transfers.get() == 0 {
-            return Ok(());
-        }
-        match self.pacing.holds_completions() {
-            true => self.reap(u32::MAX, Some(completer)),
-            false => self.reap(REAPED_A_SLICE, None),
-        }
     }
 
     fn reap(&mut self, most: u32, mut report: Option<&mut Completer<'m>>) -> Result<(), Corrupt> {

@@ -1,41 +1,68 @@
-//! The microphases of a time slice (paper, §4.2, figure 4.4).
+//! The microphases of a time slice (paper, §4.2, figure 4.4), and the NIC threads that each of them wakes.
 
+use crate::memory::Corrupt;
+use crate::threads::buffer_receiver::BufferReceiver;
+use crate::threads::buffer_sender::BufferSender;
+use crate::threads::collective_helper::CollectiveHelper;
+use crate::threads::dma_helper::DmaHelper;
+use crate::threads::nic_thread::NicThread;
+use crate::threads::reduce_helper::ReduceHelper;
+use crate::threads::slice_work::SliceWork;
 use mds::LocalRecord;
 
-/// A microphase. Two make up global message scheduling, three message transmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Microphase {
-    /// Descriptor exchange (DEM): BS, BR.
-    DescriptorExchange = 0,
-    /// Message scheduling (MSM): BR.
-    MessageScheduling = 1,
-    /// Point-to-point (P2P): DH.
-    PointToPoint = 2,
-    /// Barrier and broadcast (BBM): CH.
-    BarrierAndBroadcast = 3,
-    /// Reduce (RM): RH.
-    Reduce = 4,
+/// Makes [`Microphase`] and what follows from the table below.
+macro_rules! microphases {
+    ($($(#[$doc:meta])* $microphase:ident $(($length_ns:ident))?: $($thread:ident),+;)+) => {
+        /// A microphase. Two make up global message scheduling, three message transmission.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Microphase {
+            $($(#[$doc])* $microphase,)+
+        }
+
+        impl Microphase {
+            /// All, in the order of a slice.
+            pub const ALL: [Microphase; [$(Microphase::$microphase),+].len()] = [$(Microphase::$microphase),+];
+
+            /// Notes in a record of EMDS how long it took.
+            pub(crate) fn note_length(self, record: &mut LocalRecord, ns: u64) {
+                match self {
+                    $(Microphase::$microphase => { $(record.$length_ns = ns;)? })+
+                }
+            }
+
+            /// True when its threads have nothing to do in this slice.
+            #[inline]
+            pub(crate) fn is_idle(self, work: &SliceWork<'_>) -> bool {
+                match self {
+                    $(Microphase::$microphase => $(<$thread as NicThread>::is_idle(work))&&+,)+
+                }
+            }
+
+            /// Runs its threads, one after the other.
+            #[inline]
+            pub(crate) fn run(self, work: &mut SliceWork<'_>) -> Result<(), Corrupt> {
+                match self {
+                    $(Microphase::$microphase => {
+                        $(<$thread as NicThread>::run(work)?;)+
+                        Ok(())
+                    })+
+                }
+            }
+        }
+    };
 }
 
-impl Microphase {
-    /// All, in the order of a slice.
-    pub const ALL: [Microphase; 5] = [
-        Microphase::DescriptorExchange,
-        Microphase::MessageScheduling,
-        Microphase::PointToPoint,
-        Microphase::BarrierAndBroadcast,
-        Microphase::Reduce,
-    ];
-
-    /// Where a record of EMDS says how long it took.
-    pub(crate) fn length_in(self, record: &mut LocalRecord) -> &mut u64 {
-        match self {
-            Microphase::DescriptorExchange => &mut record.ltdem_ns,
-            Microphase::MessageScheduling => &mut record.ltmsm_ns,
-            Microphase::PointToPoint => &mut record.ltp2p_ns,
-            Microphase::BarrierAndBroadcast => &mut record.ltbbm_ns,
-            Microphase::Reduce => &mut record.ltrm_ns,
-        }
-    }
+// In the order of a slice: microphase (where EMDS records its length): its NIC threads.
+microphases! {
+    /// Descriptor exchange (DEM).
+    DescriptorExchange(ltdem_ns): BufferSender;
+    /// Message scheduling (MSM).
+    MessageScheduling(ltmsm_ns): BufferReceiver;
+    /// Point-to-point (P2P).
+    PointToPoint(ltp2p_ns): DmaHelper;
+    /// Barrier and broadcast (BBM).
+    BarrierAndBroadcast(ltbbm_ns): CollectiveHelper;
+    /// Reduce (RM).
+    Reduce(ltrm_ns): ReduceHelper;
 }

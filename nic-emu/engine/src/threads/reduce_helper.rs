@@ -4,64 +4,41 @@
 //! reduction tree, which goes by rank and not by arrival, in the slabs where they lie. The result is in the
 //! last member's place.
 
-use crate::arithmetic::reduction_tree::{ReductionTree, Steps};
-use crate::arithmetic::{Arithmetic, ElementType, ReduceOp, combine, combine_at};
+use crate::memory::Corrupt;
 use crate::memory::descriptor::CollectiveKind;
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::Delivery;
-use crate::memory::{Corrupt, NicMemory};
 use crate::threads::collective_helper::{CollectiveHelper, root_of};
 use crate::threads::collective_list;
-use std::num::NonZeroU32;
+use crate::threads::nic_thread::NicThread;
+use crate::threads::reduction::Reduction;
+use crate::threads::slice_work::SliceWork;
 
-/// How contributions are combined.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reduction {
-    op: ReduceOp,
-    element: ElementType,
-    arithmetic: Arithmetic,
-}
+/// The Reduce Helper.
+pub(crate) struct ReduceHelper;
 
-impl Reduction {
-    /// What an instance's word of operation and element type says ([`Instance::operation`]).
+/// Reduce microphase: computes the reductions that are complete, of those at which somebody has arrived in
+/// this slice.
+impl NicThread for ReduceHelper {
     #[inline]
-    pub(crate) fn of(memory: &NicMemory, operation: u32) -> Result<Self, Corrupt> {
-        let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
-        let software = memory.header().arithmetic.get() == 1;
-        Ok(Self {
-            op: ReduceOp::numbered(operation as u8).ok_or_else(|| corrupt("reduction"))?,
-            element: ElementType::numbered((operation >> 8) as u8).ok_or_else(|| corrupt("element type"))?,
-            arithmetic: if software { Arithmetic::SoftFloat } else { Arithmetic::Native },
-        })
+    fn is_idle(work: &SliceWork<'_>) -> bool {
+        work.has_no_collectives()
     }
 
-    /// The combines of the contributions of so many members, in the order of the reduction tree.
     #[inline]
-    pub(crate) fn steps(members: usize) -> Result<Steps, Corrupt> {
-        let members = NonZeroU32::new(members as u32);
-        let members = members.ok_or(Corrupt { what: "members of a reduction", value: 0, limit: 0 })?;
-        Ok(ReductionTree::new(members).steps())
-    }
-
-    /// Combines two contributions; the result is in place of the right one.
-    #[inline]
-    pub(crate) fn combine(self, left: &[u8], right: &mut [u8]) -> Result<(), Corrupt> {
-        combine(self.op, self.element, left, right, self.arithmetic).map_err(|_| self.refused())
-    }
-
-    #[cold]
-    fn refused(self) -> Corrupt {
-        Corrupt { what: "reduction of type", value: self.element as u64, limit: 0 }
+    fn run(work: &mut SliceWork<'_>) -> Result<(), Corrupt> {
+        work.at_once.reduce(&mut work.completer)?;
+        let mut helper = CollectiveHelper { completer: &mut work.completer };
+        work.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))
     }
 }
 
-/// What the Reduce Helper does.
+/// What the Reduce Helper does with an instance, which it shares with the Collective Helper.
 impl CollectiveHelper<'_, '_> {
-    /// Reduce microphase: acts on an instance at which somebody has arrived in this slice; computes it when
-    /// all are there.
+    /// Acts on an instance at which somebody has arrived in this slice; computes it when all are there.
     #[inline]
-    pub fn reduce(&mut self, index: u32) -> Result<(), Corrupt> {
+    fn reduce(&mut self, index: u32) -> Result<(), Corrupt> {
         let instance = self.completer.memory.instance(index)?;
         if instance.arrived.get() != instance.expected.get() || !instance.reduces() || instance.spans_nodes()
         {
@@ -82,10 +59,8 @@ impl CollectiveHelper<'_, '_> {
                 (Contribution::Slab(left, bytes), Contribution::Slab(right, also))
                     if bytes == also && left != right =>
                 {
-                    let Reduction { op, element, arithmetic } = reduction;
                     // SAFETY: both point at slabs, which have SLAB_BYTES >= `bytes` and are distinct.
-                    unsafe { combine_at(op, element, (left, right, right), bytes, arithmetic) }
-                        .map_err(|_| reduction.refused())?;
+                    unsafe { reduction.combine_slabs(left, right, bytes) }?;
                 }
                 _ => return Err(Corrupt { what: "contribution", value: operation as u64, limit: 0 }),
             }

@@ -3,7 +3,7 @@
 //! Here the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are done"
 //! is its return, and a microphase in which this node has no work is one that all nodes agree to skip. So are
 //! the slices of a job on one node, and the local slices of a node of several. What is between nodes is
-//! strobed along a tree, by the lead node (`crate::global::strobe_sender`).
+//! strobed along a tree, by the lead node (`crate::global::strobe_lead`).
 //!
 //! Fixed slices start on the beat: a multiple of the period on the driver's clock. A slice that leaves
 //! nothing to do lets the NIC *rest*: no slice runs at the beats that follow, and so nobody has to be awake
@@ -16,7 +16,8 @@ use crate::memory::{Corrupt, NicMemory};
 use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::microphase::Microphase;
-use crate::threads::strobe_receiver::{SliceCounts, StrobeReceiver};
+use crate::threads::slice_work::SliceCounts;
+use crate::threads::strobe_receiver::StrobeReceiver;
 use bcs_core::SliceIndex;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
 
@@ -128,7 +129,7 @@ impl StrobeSender {
                 over(microphase);
             }
         }
-        Ok(Slice { counts: receiver.counts, touched: receiver.completer.touched })
+        Ok(Slice { counts: receiver.work.counts, touched: receiver.work.completer.touched })
     }
 
     /// The same with a record of every microphase (tables 5.1 and 5.2).
@@ -146,7 +147,7 @@ impl StrobeSender {
         let (mut record, mut last) = (LocalRecord { slice: index, ..LocalRecord::default() }, started);
         let slice = Self::run_microphases(memory, |microphase| {
             let now = now_ns();
-            *microphase.length_in(&mut record) = now - last;
+            microphase.note_length(&mut record, now - last);
             last = now;
         })?;
         if slice.counts == SliceCounts::default() && !Pacing::of(memory).runs_idle_slices() {

@@ -3,7 +3,7 @@
 //! Ranks that wait run the NIC themselves. The NIC thread is for when they do not: it ticks while the job has
 //! work that nobody runs, so that ranks that compute get their overlap; moves bytes whose both ends compute;
 //! looks for deadlocks; and sleeps when there is nothing to do. Of a job on several nodes it also drives this
-//! node's part in the global slices: the network is its alone.
+//! node's part in the global slices, and the network. Over TCP ranks that wait drive the links, too.
 //!
 //! | file | holds |
 //! |---|---|

@@ -9,7 +9,7 @@
 //! node manager, ends the wait at once; what the ranks will have around them is what the user had, nothing of
 //! this process's own.
 
-use super::network::{JobFabric, JobPort, because};
+use super::network::{self, JobFabric, because};
 use super::{Base, Launcher, Prepared};
 use crate::control::{Channel, Command, Notice, Received};
 use crate::launch::{JobNetwork, Launch, Surroundings};
@@ -180,7 +180,7 @@ impl Waiting {
     /// Binds this node's end of the job's network, and brings up the links that every job needs.
     fn connect(&mut self, launch: &Launch, network: &JobNetwork) -> Result<JobFabric, Stop> {
         let broken = |what: &str, error: &dyn std::fmt::Display| Stop::failed(because(what, error));
-        let port = JobPort::bind(network).map_err(Stop::failed)?;
+        let port = network::bind(network).map_err(Stop::failed)?;
         self.control.send(&Notice::Listening(port.local_address()));
         let roster = match self.await_command()? {
             Command::Roster(roster) => roster,

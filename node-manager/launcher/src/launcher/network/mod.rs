@@ -1,0 +1,36 @@
+//! The network of a job on several nodes, whatever carries it.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `port` | this node's end, before the others are known |
+//! | `tcp`, `quic`, `ofi` | how the end of each is made: a line of the table in `bcs-core/src/transport.rs` names each |
+
+mod ofi;
+mod port;
+mod quic;
+mod tcp;
+
+use crate::launch::JobNetwork;
+use bcs_core::Transport;
+use bcs_credentials::Credential;
+pub(super) use port::because;
+pub use port::{JobFabric, JobPort};
+
+/// Makes [`bind`] of the table of transports.
+macro_rules! ends {
+    ($($(#[$doc:meta])* $name:ident: $transport:ident $(($($detail:tt)*))?, $seals:literal, $protocol:literal;)+) => {
+        /// Binds this node's end.
+        ///
+        /// # Errors
+        /// What cannot be had, and why.
+        pub fn bind(network: &JobNetwork) -> Result<Box<dyn JobPort>, String> {
+            let credential =
+                Credential::from_pem(&network.credential).map_err(|error| because("its key", &error))?;
+            match &network.transport {
+                $(Transport::$transport { .. } => $name::bind(network, credential),)+
+            }
+        }
+    };
+}
+
+bcs_core::with_transports!(ends!);
