@@ -1,16 +1,13 @@
 //! The table of channels.
 
-use super::cross_memory::CrossMemoryAttach;
 use super::error::ChannelError;
-use super::own_memory::OwnMemory;
 use super::piece::{Channel, Mine, Piece, Step};
 use super::process_memory::ProcessMemory;
 use super::stores::Stores;
-use super::window::Window;
 
 /// Makes the functions that ask one channel after the other.
 macro_rules! channels {
-    ($($channel:ident;)+) => {
+    ($($channel:ty;)+) => {
         /// Moves a piece by the first channel that does, by the end that waits in MPI.
         #[inline]
         pub(super) fn advance<P: ProcessMemory, T: Fn() -> u64>(
@@ -18,7 +15,7 @@ macro_rules! channels {
             mine: &Mine,
             stores: &mut Stores,
         ) -> Result<Step, ChannelError> {
-            $(if let Some(step) = $channel::advance(piece, mine, stores)? {
+            $(if let Some(step) = <$channel>::advance(piece, mine, stores)? {
                 return Ok(step);
             })+
             Ok(piece.waits())
@@ -29,7 +26,7 @@ macro_rules! channels {
             piece: &Piece<'_, P, T>,
             bounce: &mut [u8],
         ) -> Result<Step, ChannelError> {
-            $(if let Some(step) = $channel::advance_from_outside(piece, bounce)? {
+            $(if let Some(step) = <$channel>::advance_from_outside(piece, bounce)? {
                 return Ok(step);
             })+
             Ok(Step::PeerNeeded)
@@ -39,7 +36,7 @@ macro_rules! channels {
 
 // In the order in which they are asked.
 channels! {
-    OwnMemory;
-    Window;
-    CrossMemoryAttach;
+    super::own_memory::OwnMemory;
+    super::window::Window;
+    super::cross_memory::CrossMemoryAttach;
 }

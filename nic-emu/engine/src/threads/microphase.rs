@@ -1,18 +1,13 @@
 //! The microphases of a time slice (paper, §4.2, figure 4.4), and the NIC threads that each of them wakes.
 
 use crate::memory::Corrupt;
-use crate::threads::buffer_receiver::BufferReceiver;
-use crate::threads::buffer_sender::BufferSender;
-use crate::threads::collective_helper::CollectiveHelper;
-use crate::threads::dma_helper::DmaHelper;
 use crate::threads::nic_thread::NicThread;
-use crate::threads::reduce_helper::ReduceHelper;
 use crate::threads::slice_work::SliceWork;
 use mds::LocalRecord;
 
 /// Makes [`Microphase`] and what follows from the table below.
 macro_rules! microphases {
-    ($($(#[$doc:meta])* $microphase:ident $(($length_ns:ident))?: $($thread:ident),+;)+) => {
+    ($($(#[$doc:meta])* $microphase:ident $(($length_ns:ident))?: $($thread:ty),+;)+) => {
         /// A microphase. Two make up global message scheduling, three message transmission.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -56,13 +51,13 @@ macro_rules! microphases {
 // In the order of a slice: microphase (where EMDS records its length): its NIC threads.
 microphases! {
     /// Descriptor exchange (DEM).
-    DescriptorExchange(ltdem_ns): BufferSender;
+    DescriptorExchange(ltdem_ns): super::buffer_sender::BufferSender;
     /// Message scheduling (MSM).
-    MessageScheduling(ltmsm_ns): BufferReceiver;
+    MessageScheduling(ltmsm_ns): super::buffer_receiver::BufferReceiver;
     /// Point-to-point (P2P).
-    PointToPoint(ltp2p_ns): DmaHelper;
+    PointToPoint(ltp2p_ns): super::dma_helper::DmaHelper;
     /// Barrier and broadcast (BBM).
-    BarrierAndBroadcast(ltbbm_ns): CollectiveHelper;
+    BarrierAndBroadcast(ltbbm_ns): super::collective_helper::CollectiveHelper;
     /// Reduce (RM).
-    Reduce(ltrm_ns): ReduceHelper;
+    Reduce(ltrm_ns): super::reduce_helper::ReduceHelper;
 }
