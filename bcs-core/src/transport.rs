@@ -43,6 +43,10 @@ macro_rules! transports {
             $(", ", stringify!($name), $(", ", stringify!($name), ":", $written,)?)+
         );
 
+        /// The same in short, for a usage line.
+        pub const VALUE_NAME: &str =
+            concat!("auto", $("|", stringify!($name), $("[:", $written, "]",)?)+);
+
         impl Transport {
             /// Its name, and what stands behind that and a colon.
             fn written(&self) -> (&'static str, Option<&dyn fmt::Display>) {

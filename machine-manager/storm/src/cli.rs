@@ -161,7 +161,7 @@ pub struct JobOptions {
     /// says, else tcp].
     #[arg(
         long,
-        value_name = "auto|tcp|quic|ofi[:PROVIDER]",
+        value_name = bcs_core::transport::VALUE_NAME,
         value_parser = value::network,
         help_heading = "NIC",
         hide_short_help = true
