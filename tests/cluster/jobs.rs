@@ -116,7 +116,7 @@ fn jobs_go_over_the_provider_of_libfabric_that_the_user_names() {
     if ended.stderr.contains("libfabric is not installed") {
         return skip("libfabric is not installed");
     }
-    ended.says("no provider 'no_such_provider'").says("as in ofi:");
+    ended.says("no provider 'no_such_provider'").says("as in --network 'ofi:");
     let over = "-n 8 --ppn 2 --network ofi:tcp;ofi_rxm";
     for program in ["send_modes", "collectives", "communicators"] {
         holds(program, over, &[]);

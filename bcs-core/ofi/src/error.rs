@@ -41,7 +41,7 @@ pub enum OfiError {
     },
     /// A provider that is named is not there, or none has a network card to offer.
     #[error(
-        "libfabric {version} offers no provider {wanted} with one-sided writes here; it offers {offered}: name one of them, as in ofi:tcp, or take another network"
+        "libfabric {version} offers no provider {wanted} with one-sided writes here; it offers {offered}: name one of them, in quotes where it has a ';', as in --network 'ofi:tcp;ofi_rxm', or take another network"
     )]
     NoProvider {
         /// The version of libfabric.

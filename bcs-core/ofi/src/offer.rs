@@ -237,7 +237,7 @@ impl Offer {
             _ => Err(OfiError::NoProvider {
                 version: library.version,
                 wanted: provider.map_or(HARDWARE.join(", "), |provider| format!("'{provider}'")),
-                offered: if offered.is_empty() { "none".into() } else { offered.join(", ") },
+                offered: listed(&offered),
             }),
         }
     }
@@ -269,6 +269,15 @@ fn offered(library: &'static Library) -> Vec<String> {
         }
     }
     names
+}
+
+/// A list of providers for an error.
+fn listed(providers: &[String]) -> String {
+    let listed: Vec<_> = providers
+        .iter()
+        .map(|name| if core_name(name) == "shm" { format!("{name} (within a host)") } else { name.clone() })
+        .collect();
+    if listed.is_empty() { "none".into() } else { listed.join(", ") }
 }
 
 fn provider_of(info: &FiInfo) -> Option<String> {

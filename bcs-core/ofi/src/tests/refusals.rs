@@ -16,7 +16,7 @@ fn a_provider_that_is_named_and_not_there_is_said_with_those_that_are() {
     }
     let text = error.to_string();
     assert!(matches!(error, OfiError::NoProvider { .. }), "{text}");
-    assert!(text.contains("no provider 'no-such-provider'") && text.contains("tcp;ofi_rxm"), "{text}");
+    assert!(text.contains("no provider 'no-such-provider'") && text.contains("'ofi:tcp;ofi_rxm'"), "{text}");
     assert!(text.contains("name one of them"), "{text}");
     let credential = bcs_credentials::mint("test", ["a"]).unwrap().remove(0);
     let bound = OfiPort::bind(options(credential, "no-such-provider"));
