@@ -198,6 +198,13 @@ impl LinkEnd {
         sending::has_work(&self.shared)
     }
 
+    /// Whether the other end, which may be waiting for it, is to be told how much was taken here:
+    /// [`LinkEnd::drive_sending`] does.
+    #[inline]
+    pub fn owes_credit(&self) -> bool {
+        sending::owes_credit(&self.shared)
+    }
+
     // What is asked now and then.
 
     /// How many bytes of records wait that are in no frame yet.

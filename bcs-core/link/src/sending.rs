@@ -35,7 +35,7 @@ fn sealable_bytes(shared: &Shared) -> u64 {
 }
 
 /// Whether the other end should be told how much was taken: half of the ring.
-fn owes_credit(shared: &Shared) -> bool {
+pub(crate) fn owes_credit(shared: &Shared) -> bool {
     let state = shared.state();
     let untold = state.taking.tail.load(Relaxed).wrapping_sub(state.sending.told.load(Relaxed));
     untold >= shared.layout.ring_bytes() as u64 / 2

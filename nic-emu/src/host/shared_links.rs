@@ -7,7 +7,7 @@
 //! Invariant: a rank drives links only while it holds the run token, so a rank that dies while it does is
 //! found as a dead holder of the token is.
 
-use crate::global::{HEADER_BYTES, Left, NodeLinks, Take, Taken, may_be_taken};
+use crate::global::{HEADER_BYTES, Left, NodeLinks, Shown, Take, Taken};
 use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
@@ -22,12 +22,17 @@ use std::io;
 use std::ptr::NonNull;
 use std::str::FromStr;
 
-/// Answers to which one look at a link may come: there is room for so many before it begins.
-const ANSWERS: usize = 64;
+/// Records that one look at a link shows.
+const LOOKS: usize = 64;
+/// Answers to which it may come, some of which are several grants: there is room for so many before it
+/// begins.
+const ANSWERS: usize = 2 * LOOKS;
 /// Bytes of an answer.
 const ANSWER_BYTES: usize = ROAD_HEADER_BYTES + 64;
 /// Frames that one pass sends over a link.
 const FRAMES_A_PASS: usize = 8;
+/// Looks without room for answers after which others are to see to that: some 0.1 ms.
+const STUCK_LOOKS: u32 = 64;
 
 /// Which descriptors of a process are those of the links, as text: `MEMORY:RING_BYTES:NODES` and then
 /// `,NODE:SOCKET:INODE` for each link.
@@ -86,6 +91,35 @@ struct Link {
     socket: OwnedFd,
     /// Up to where this rank has gone past what it left.
     past: u64,
+    /// The socket has not taken all that this rank has sent, or the other end had no room for it.
+    is_behind: bool,
+    /// Bytes that waited to be sent when there was no room for answers last, and how many looks they have
+    /// been as many.
+    stuck: (u64, u32),
+}
+
+impl Link {
+    /// Sends what was appended, as far as the socket takes it.
+    fn send(&mut self) -> bool {
+        let mut moved = false;
+        for _ in 0..FRAMES_A_PASS {
+            if !matches!(self.end.drive_sending(self.socket.as_fd()), Ok(true)) {
+                break;
+            }
+            moved = true;
+        }
+        self.is_behind = self.end.queued_bytes() != 0 || self.end.has_to_send();
+        moved
+    }
+
+    /// There is no room for answers. Whether it has been so for long, and no bytes have left meanwhile: the
+    /// other end may be in the same case, and neither takes what would make room for the other.
+    fn is_stuck(&mut self) -> bool {
+        let queued = self.end.queued_bytes();
+        self.stuck = if self.stuck.0 == queued { (queued, self.stuck.1 + 1) } else { (queued, 0) };
+        self.is_behind = true;
+        self.stuck.1 >= STUCK_LOOKS
+    }
 }
 
 /// Links to other nodes, as a rank drives them.
@@ -95,8 +129,6 @@ pub struct SharedLinks {
     /// By node: which of `links`, plus one.
     numbers: Vec<u32>,
     record_bytes: usize,
-    /// Where records are shown.
-    shown: Vec<u8>,
     _mapping: Mapped,
 }
 
@@ -151,11 +183,11 @@ impl SharedLinks {
             // SAFETY: the range lies in the mapping, which stays longer than the links, and is that of a link
             // of this layout.
             let end = unsafe { LinkEnd::attach(base.add(node as usize * layout.bytes()), layout) };
-            links.push(Link { node, end, socket, past: 0 });
+            links.push(Link { node, end, socket, past: 0, is_behind: false, stuck: (0, 0) });
             *number = links.len() as u32;
         }
         let record_bytes = layout.record_bytes() - ROAD_HEADER_BYTES;
-        Ok(Some(Self { links, numbers, record_bytes, shown: Vec::new(), _mapping: mapping }))
+        Ok(Some(Self { links, numbers, record_bytes, _mapping: mapping }))
     }
 
     fn link(&mut self, node: u32) -> Option<&mut Link> {
@@ -179,14 +211,17 @@ impl NodeLinks for SharedLinks {
         let mut moved = false;
         for link in &mut self.links {
             moved |= link.end.drive_receiving(link.socket.as_fd()).unwrap_or(false);
+            if link.is_behind || link.end.owes_credit() {
+                moved |= link.send();
+            }
         }
         moved
     }
 
     fn take(&mut self, take: &mut Take<'_>) -> Result<Left, Corrupt> {
-        let Self { links, shown, .. } = self;
         let mut left = Left::default();
-        for Link { node, end, past, .. } in links {
+        for link in &mut self.links {
+            let Link { node, end, past, is_behind, .. } = link;
             if end.received_to() == *past || !end.has_records() {
                 continue;
             }
@@ -196,32 +231,38 @@ impl NodeLinks for SharedLinks {
                 continue;
             };
             if !appender.has_room(ANSWERS, ANSWER_BYTES).unwrap_or(false) {
-                left.in_the_way = true;
+                drop((taker, appender));
+                left.in_the_way |= link.is_stuck();
                 continue;
             }
             let (mut failed, mut looks) = (None, 0);
             let gone_past = taker.go_past(*past, |record| {
                 looks += 1;
-                if looks > ANSWERS {
+                if looks > LOOKS {
                     // More than one look takes: somebody is to go on, also if this rank does not.
                     left.for_thread = true;
                     return Verdict::Stop;
                 }
-                if !show(&record, shown) {
+                let mut front = [0; ROAD_HEADER_BYTES];
+                if record.copy(0, &mut front) < ROAD_HEADER_BYTES || front != ROAD_HEADER {
                     left.for_thread = true;
                     return Verdict::Leave;
                 }
-                let mut answer = |answer: &[u8]| {
-                    let appended = appender.push(&[&ROAD_HEADER, answer]);
-                    debug_assert!(appended != Ok(false), "there is room for answers");
+                let mut answer = |header: &[u8], payload: &[u8]| {
+                    // Room stays for what is answered to the other records.
+                    let as_answers = payload.len().div_ceil(ANSWER_BYTES);
+                    let has_room = payload.is_empty()
+                        || appender.has_room(1 + as_answers + ANSWERS, ANSWER_BYTES).unwrap_or(false);
+                    has_room && appender.push(&[&ROAD_HEADER, header, payload]).unwrap_or(false)
                 };
-                match take(*node, shown, &mut answer) {
+                match take(*node, &OnRoad(record), &mut answer) {
                     Ok(Taken::Here) => return Verdict::Take,
                     Ok(Taken::ByThread) => {
                         left.for_thread = true;
                         return Verdict::Leave;
                     }
                     Ok(Taken::Stays) => left.in_the_way = true,
+                    Ok(Taken::StaysForNow) => *is_behind = true,
                     Err(error) => failed = Some(error),
                 }
                 Verdict::Stop
@@ -236,36 +277,45 @@ impl NodeLinks for SharedLinks {
         Ok(left)
     }
 
+    fn append_all(&mut self, to: u32, headers: &[[u8; HEADER_BYTES]]) -> bool {
+        let Some(link) = self.link(to).filter(|link| link.end.is_up()) else { return false };
+        let Ok(Some(mut appender)) = link.end.appender() else { return false };
+        appender.has_room(headers.len(), ROAD_HEADER_BYTES + HEADER_BYTES).unwrap_or(false)
+            && headers.iter().all(|header| appender.push(&[&ROAD_HEADER, header]).unwrap_or(false))
+    }
+
     fn append(&mut self, to: u32, record: &[u8]) -> bool {
         let Some(link) = self.link(to) else { return false };
         link.end.is_up() && link.end.append(&[&ROAD_HEADER, record]).unwrap_or(false)
     }
 
     fn send(&mut self, to: u32) {
-        let Some(link) = self.link(to) else { return };
-        for _ in 0..FRAMES_A_PASS {
-            if !matches!(link.end.drive_sending(link.socket.as_fd()), Ok(true)) {
-                break;
-            }
+        if let Some(link) = self.link(to) {
+            link.send();
         }
     }
 }
 
-/// Copies a record of the road without what stands before it, of one that is no rank's to take the header
-/// alone. False if it is none.
-fn show(record: &Record<'_>, shown: &mut Vec<u8>) -> bool {
-    let mut front = [0; ROAD_HEADER_BYTES];
-    if record.copy(0, &mut front) < ROAD_HEADER_BYTES || front != ROAD_HEADER {
-        return false;
+/// A record of the road, without what stands before it.
+struct OnRoad<'a>(Record<'a>);
+
+impl Shown for OnRoad<'_> {
+    fn header(&self) -> Option<[u8; HEADER_BYTES]> {
+        let mut header = [0; HEADER_BYTES];
+        (self.0.copy(ROAD_HEADER_BYTES, &mut header) == HEADER_BYTES).then_some(header)
     }
-    shown.clear();
-    let mut header = [0; HEADER_BYTES];
-    if record.copy(ROAD_HEADER_BYTES, &mut header) == HEADER_BYTES && !may_be_taken(&header) {
-        shown.extend_from_slice(&header);
-    } else {
-        record.append_to(ROAD_HEADER_BYTES, shown);
+
+    fn payload_bytes(&self) -> usize {
+        self.0.len().saturating_sub(ROAD_HEADER_BYTES + HEADER_BYTES)
     }
-    true
+
+    fn append_payload(&self, to: &mut Vec<u8>) {
+        self.0.append_to(ROAD_HEADER_BYTES + HEADER_BYTES, to);
+    }
+
+    fn copy_payload(&self, to: &mut [u8]) {
+        self.0.copy(ROAD_HEADER_BYTES + HEADER_BYTES, to);
+    }
 }
 
 /// The places of links, for who starts a process that inherits them.
@@ -290,7 +340,10 @@ pub fn places_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bcs_link::{Protection, Side};
     use rustix::fd::AsRawFd;
+    use rustix::mm::mmap_anonymous;
+    use std::os::unix::net::UnixStream;
 
     #[test]
     fn places_are_read_as_they_are_written_and_nothing_else_is() {
@@ -302,6 +355,148 @@ mod tests {
         for text in ["", "1", "1:2", "1:2:3:4", "a:2:3", "1:2:3,", "1:2:3,4", "1:2:-3", "1:2:99999999999"] {
             assert_eq!(text.parse::<LinkPlaces>(), Err(()), "{text}");
         }
+    }
+
+    /// Links of a node to another one of two, over this socket, in memory of their own.
+    fn links(peer: u32, side: Side, layout: LinkLayout, socket: UnixStream) -> SharedLinks {
+        let (bytes, protection) = (layout.bytes(), ProtFlags::READ | ProtFlags::WRITE);
+        // SAFETY: a new mapping at an address of the system's choice.
+        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) };
+        let base = NonNull::new(base.unwrap().cast()).unwrap();
+        let mapping = Mapped { base, bytes };
+        // SAFETY: the mapping is of this layout, zeros, and stays longer than the link.
+        let mut end = unsafe { LinkEnd::attach(base, layout) };
+        end.open(side, Protection::Plain).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let links =
+            vec![Link { node: peer, end, socket: socket.into(), past: 0, is_behind: false, stuck: (0, 0) }];
+        let numbers = (0..2).map(|node| u32::from(node == peer)).collect();
+        let record_bytes = layout.record_bytes() - ROAD_HEADER_BYTES;
+        SharedLinks { links, numbers, record_bytes, _mapping: mapping }
+    }
+
+    fn pair(ring_bytes: usize) -> [SharedLinks; 2] {
+        let layout = LinkLayout::new(ring_bytes).unwrap();
+        let (one, other) = UnixStream::pair().unwrap();
+        let mut pair = [links(1, Side::Dialler, layout, one), links(0, Side::Acceptor, layout, other)];
+        for _ in 0..4 {
+            let ends = pair.iter_mut().map(|links| &mut links.links[0]);
+            ends.for_each(|Link { end, socket, .. }| _ = end.drive(socket.as_fd()).unwrap());
+        }
+        assert!(pair.iter().all(|links| links.links[0].end.is_up()));
+        pair
+    }
+
+    const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
+
+    /// Rings of 16 KB, and 400 KB that go one way: what has come is taken, and the other end says no more
+    /// than that.
+    #[test]
+    fn what_an_end_has_no_room_for_leaves_when_it_has_although_nobody_else_drives_the_links() {
+        let mut pair = pair(16 << 10);
+        let [one, other] = &mut pair;
+        let record: Vec<u8> = HEADER.iter().copied().chain((0..4000).map(|i| i as u8)).collect();
+        let (mut appended, mut taken) = (0, 0);
+        for _ in 0..2000 {
+            while appended < 100 && one.append(1, &record) {
+                appended += 1;
+                one.send(1);
+            }
+            one.receive();
+            other.receive();
+            let left = other.take(&mut |_, shown, _| {
+                let mut payload = Vec::new();
+                shown.append_payload(&mut payload);
+                assert_eq!((shown.header(), &payload[..]), (Some(HEADER), &record[HEADER_BYTES..]));
+                taken += 1;
+                Ok(Taken::Here)
+            });
+            assert_eq!(left.unwrap(), Left::default());
+        }
+        assert_eq!((appended, taken), (100, 100));
+    }
+
+    /// Both ends have filled their rings and find no room for answers: while that changes they wait, and when
+    /// it does not it is the NIC thread's, which has room elsewhere.
+    #[test]
+    fn no_room_for_answers_is_in_the_way_only_when_it_lasts() {
+        let mut pair = pair(16 << 10);
+        let record = [7; HEADER_BYTES + 4000];
+        let mut looks = 0;
+        loop {
+            let [one, other] = &mut pair;
+            while one.append(1, &record) {}
+            while other.append(0, &record) {}
+            one.send(1);
+            other.send(0);
+            one.receive();
+            other.receive();
+            if other.take(&mut |_, _, _| Ok(Taken::Here)).unwrap().in_the_way {
+                break;
+            }
+            looks += 1;
+            assert!(looks < 10_000, "somebody has to be told");
+        }
+        assert!(looks >= STUCK_LOOKS, "{looks}");
+    }
+
+    /// Each of 64 records of a look is answered with 4 KB, for which a ring of 16 KB has seldom room, and
+    /// then with a header, for which it has it always.
+    #[test]
+    fn a_record_stays_for_now_until_there_is_room_for_its_answer_and_headers_always_find_some() {
+        let mut pair = pair(16 << 10);
+        let payload = [3; 4000];
+        let (mut asked, mut answered, mut came, mut stayed) = (0, 0, 0, 0);
+        for _ in 0..2000 {
+            let [one, other] = &mut pair;
+            while asked < 200 && one.append(1, &HEADER) {
+                asked += 1;
+            }
+            one.send(1);
+            other.receive();
+            let left = other.take(&mut |from, _, answer| {
+                if !answer(&HEADER, &payload) {
+                    stayed += 1;
+                    return Ok(Taken::StaysForNow);
+                }
+                assert!(from == 0 && answer(&HEADER, &[]), "there is room for a header");
+                answered += 1;
+                Ok(Taken::Here)
+            });
+            assert!(!left.unwrap().in_the_way, "it is nothing for the NIC thread");
+            other.send(0);
+            one.receive();
+            one.take(&mut |_, shown, _| {
+                came += usize::from(shown.payload_bytes() == payload.len());
+                Ok(Taken::Here)
+            })
+            .unwrap();
+        }
+        assert_eq!((asked, answered, came), (200, 200, 200));
+        assert!(stayed > 0, "the ring is short");
+    }
+
+    #[test]
+    fn records_without_a_payload_are_appended_all_or_none() {
+        let mut pair = pair(32 << 10);
+        let [one, other] = &mut pair;
+        let mut appended = 0;
+        while one.append_all(1, &[HEADER; 20]) {
+            appended += 20;
+        }
+        assert!(appended > 0 && !one.append_all(0, &[HEADER]), "there is no link to itself");
+        let mut came = 0;
+        for _ in 0..100 {
+            one.send(1);
+            other.receive();
+            other
+                .take(&mut |_, _, _| {
+                    came += 1;
+                    Ok(Taken::Here)
+                })
+                .unwrap();
+        }
+        assert_eq!(came, appended);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! ([`crate::global::Waiter`]). What it cannot do itself it wakes the NIC thread for.
 
 use super::error::PortError;
+use super::outstanding::Purpose;
 use super::rank_port::Port;
+use crate::global::Own;
 use crate::memory::token::Holder;
 use crate::policy::DRIVING_NS;
 
@@ -59,7 +61,13 @@ impl Port {
             return Ok(false);
         }
         let arrived = self.memory.header().remote.arrived.get();
-        let passed = driving.waiter.pass(&self.memory, &mut driving.links);
+        let outstanding = &self.outstanding;
+        let own = Own {
+            rank: self.local_rank,
+            sent_from: &|request, _| outstanding.buffer_of(Purpose::Send, request),
+            received_in: &|request, _| outstanding.buffer_of(Purpose::Receive, request),
+        };
+        let passed = driving.waiter.pass(&self.memory, &mut driving.links, &own);
         // Orders completions against the look at who sleeps: see `waiting`.
         token.release_and_fence();
         let passed = passed?;

@@ -182,6 +182,11 @@ impl Outstanding {
         is_message.then_some(Buffer { address: record.about.address, bytes: record.about.bytes })
     }
 
+    /// The buffer of an outstanding request for this.
+    pub fn buffer_of(&self, purpose: Purpose, request: RequestId) -> Option<Buffer> {
+        self.buffer(request).filter(|_| self.purpose(request) == Some(purpose))
+    }
+
     /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it
     /// is: what [`Self::about`] answers, and hang reports say.
     #[inline(always)]

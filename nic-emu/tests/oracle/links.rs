@@ -5,7 +5,7 @@ use crate::random::Random;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::sim::SimFabric;
 use bcs_fabric::{Assignment, Comparison, Fabric, FabricError, Road, Source, Ticket};
-use nic_emu::global::{Left, NodeLinks, Take, Taken, Waiter};
+use nic_emu::global::{HEADER_BYTES, Left, NodeLinks, Own, Shown, Take, Taken, Waiter};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Corrupt, LocalRank, NicMemory};
 use std::cell::RefCell;
@@ -55,7 +55,11 @@ impl RankLinks {
             let token = memory.token();
             assert!(token.try_take(Holder::rank(LocalRank(0))), "nobody else has the token");
             let mut waiter = std::mem::take(&mut self.waiter);
-            let passed = waiter.pass(memory, self);
+            // Ranks are threads of this process, and their buffers where they have said.
+            let rank = LocalRank(random.below(memory.layout().local_ranks as usize) as u32);
+            let own =
+                Own { rank, sent_from: &|_, buffer| Some(buffer), received_in: &|_, buffer| Some(buffer) };
+            let passed = waiter.pass(memory, self, &own);
             self.waiter = waiter;
             token.release();
             moved |= passed.expect("the NIC is healthy").moved;
@@ -80,28 +84,66 @@ impl NodeLinks for RankLinks {
         let (mut left, mut stays) = (Left::default(), BTreeSet::new());
         let records = std::mem::take(&mut *arrived.borrow_mut());
         for (from, record) in records {
-            let mut answer = |answer: &[u8]| {
-                if sim.send(from, &[answer]).is_err() {
-                    owed.push_back((from.0, answer.to_vec()));
+            let mut answer = |header: &[u8], payload: &[u8]| {
+                let is_sent = sim.send(from, &[header, payload]).is_ok();
+                if !is_sent && payload.is_empty() {
+                    owed.push_back((from.0, header.to_vec()));
                 }
+                is_sent || payload.is_empty()
             };
-            let taken =
-                if stays.contains(&from) { Taken::Stays } else { take(from.0, &record, &mut answer)? };
+            let taken = if stays.contains(&from) {
+                Taken::Stays
+            } else {
+                take(from.0, &Plain(&record), &mut answer)?
+            };
             match taken {
                 Taken::Here => continue,
                 Taken::ByThread => left.for_thread = true,
-                Taken::Stays => _ = stays.insert(from),
+                Taken::Stays | Taken::StaysForNow => {
+                    left.in_the_way |= taken == Taken::Stays;
+                    stays.insert(from);
+                }
             }
             arrived.borrow_mut().push_back((from, record));
         }
-        Ok(Left { in_the_way: !stays.is_empty(), ..left })
+        Ok(left)
     }
 
     fn append(&mut self, to: u32, record: &[u8]) -> bool {
         self.sim.send(NodeId(to), &[record]).is_ok()
     }
 
+    fn append_all(&mut self, to: u32, headers: &[[u8; HEADER_BYTES]]) -> bool {
+        for header in headers {
+            if self.sim.send(NodeId(to), &[header]).is_err() {
+                self.owed.push_back((to, header.to_vec()));
+            }
+        }
+        true
+    }
+
     fn send(&mut self, _: u32) {}
+}
+
+/// A record.
+struct Plain<'a>(&'a [u8]);
+
+impl Shown for Plain<'_> {
+    fn header(&self) -> Option<[u8; HEADER_BYTES]> {
+        self.0.first_chunk().copied()
+    }
+
+    fn payload_bytes(&self) -> usize {
+        self.0.len().saturating_sub(HEADER_BYTES)
+    }
+
+    fn append_payload(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.0[HEADER_BYTES..]);
+    }
+
+    fn copy_payload(&self, to: &mut [u8]) {
+        to.copy_from_slice(&self.0[HEADER_BYTES..]);
+    }
 }
 
 impl Fabric for SharedRoad {

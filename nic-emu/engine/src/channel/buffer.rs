@@ -16,7 +16,7 @@ pub struct Buffer {
 impl Buffer {
     /// Where a range of the message is in the buffer.
     #[inline]
-    pub(super) fn at(&self, range: Range) -> Result<u64, Corrupt> {
+    pub(crate) fn at(&self, range: Range) -> Result<u64, Corrupt> {
         within("end of a range of a message", range.offset, range.bytes, self.bytes)?;
         Ok(self.address.wrapping_add(range.offset))
     }

@@ -165,6 +165,11 @@ impl<F: Road + ?Sized> GlobalNic<F> {
 
     /// True when nothing of this node's is under way.
     pub fn is_idle(&self) -> bool {
+        self.is_left_to_ranks() && self.memory.landings().used() == 0
+    }
+
+    /// True when what is under way, ranks that wait can go on with.
+    fn is_left_to_ranks(&self) -> bool {
         self.messages.is_idle() && self.collectives.is_idle() && self.links.is_quiet()
     }
 
@@ -227,7 +232,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
             touched.push(completer.touched);
         }
         self.tell_rest(memory, moves_before);
-        memory.header().remote.thread_drives.set(u32::from(!self.is_idle()));
+        memory.header().remote.thread_drives.set(u32::from(!self.is_left_to_ranks()));
         // What was handed to the network leaves it with the next poll: nobody is to sleep before.
         moved |= self.moves() != moves_before;
         Ok(Polled::Done { moved, touched })
@@ -250,6 +255,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
             && self.tally_ns().is_none()
             && !PointToPointEngine::has_posted(memory)
             && self.messages.is_idle()
+            && memory.landings().used() == 0
             && self.links.is_quiet();
         if !is_quiet {
             remote.rest.set(0);
@@ -331,7 +337,7 @@ impl<F: Road + ?Sized> GlobalNic<F> {
         env.links.confirm = self.working == Some(Microphase::DescriptorExchange);
         moved |= env.links.flush(&mut *self.fabric, env.now_ns)?;
         env.links.tell_waiting(env.memory)?;
-        self.messages.tell_inbox(env.memory)?;
+        self.messages.tell_waiting(env.memory)?;
         if let Some(working) = self.working
             && has_left(env.links, working, self.pacing)
         {

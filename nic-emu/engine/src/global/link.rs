@@ -167,11 +167,13 @@ impl Links {
         Ok(moved)
     }
 
-    /// Says in NIC memory to which nodes records wait that no descriptor may go past.
+    /// Says in NIC memory to which nodes records wait that no descriptor, or no data, may go past.
     pub fn tell_waiting(&self, memory: &NicMemory) -> Result<(), Corrupt> {
         for (to, link) in &self.outgoing {
             let waiting = if link.is_urgent { link.waiting.len() as u32 } else { 0 };
-            memory.node_state(*to)?.waiting.set(waiting);
+            let state = memory.node_state(*to)?;
+            state.waiting.set(waiting);
+            state.data.set(link.data.len() as u32);
         }
         Ok(())
     }

@@ -36,6 +36,7 @@
 //! | `point_to_point` | BS, BR, DH |
 //! | `message` | messages of ranks, as records name them |
 //! | `departure`, `arrival` | of these, what a rank that waits does as well: descriptors leave, and come |
+//! | `matched`, `grant`, `landing` | the same: what is matched, whose bytes are granted, sent, and put where they go |
 //! | `waiter` | a rank that waits does it |
 //! | `gather` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
@@ -54,9 +55,12 @@ mod departure;
 mod error;
 mod gather;
 mod global_nic;
+mod grant;
 mod image;
+mod landing;
 pub mod layout;
 mod link;
+mod matched;
 mod message;
 mod point_to_point;
 mod rank_memory;
@@ -72,4 +76,4 @@ pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
 pub use record::HEADER_BYTES;
 pub use strobe_tree::neighbours;
-pub use waiter::{Left, NodeLinks, Passed, Take, Taken, Waiter, may_be_taken};
+pub use waiter::{Answer, Left, NodeLinks, Own, Passed, Shown, Take, Taken, Waiter};

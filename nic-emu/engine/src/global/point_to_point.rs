@@ -19,11 +19,11 @@
 //! as they come, and a grant is credit, which the DH uses at once.
 //!
 //! ```text
-//!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
-//!  Matched    rank: its sender    request, slab plus one or 0
-//!  Cancelled  rank: its sender    request, slab plus one or 0
-//!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted
-//!  Data                           transfer, offset                                              payload: the bytes
+//! Send       rank: who posted    words: the descriptor's 0..7                                  payload: the
+//! slab's bytes, or nothing Matched    rank: its sender    request, slab plus one or 0 Cancelled  rank: its
+//! sender    request, slab plus one or 0 Grant      rank: its sender    request, place (slab plus one, or 0)
+//! | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted Data
+//! transfer, offset                                              payload: the bytes
 //! ```
 //!
 //! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory
@@ -34,18 +34,21 @@ mod pull;
 use super::arrival::{self, Arrived, is_awaited, matched_record};
 use super::departure::{self, Append, finish_send};
 use super::error::{GlobalError, strange};
+use super::grant::{CHUNK_BYTES, Grant};
+use super::landing;
 use super::link::Links;
-use super::message::{BUDGET_BYTES, append_slab, local, place};
+use super::matched::Matched;
+use super::message::{BUDGET_BYTES, local, place};
 use super::rank_memory;
 use super::record::{Kind, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::{ProcessMemory, is_done};
-use crate::matching::{Message, queued_message};
-use crate::memory::descriptor::{self, KIND, Payload, ReceiveWords};
+use crate::matching::Message;
 use crate::memory::request::Delivery;
+use crate::memory::transfer::Range;
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{Corrupt, ENTRIES, NicMemory, RequestId, SlabId};
-use crate::policy::Pacing;
+use crate::memory::{Corrupt, ENTRIES, NicMemory, RequestId};
+use crate::policy::{DRIVING_NS, Pacing};
 use crate::threads::completer::{Completer, RankRequest, Status};
 use bcs_core::{LocalRank, Rank};
 use std::collections::{BTreeMap, VecDeque};
@@ -53,15 +56,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Descriptors that one node sends to another in a slice at most.
 pub const DESCRIPTORS_A_SLICE: u32 = 256;
 
-/// Bytes of a grant at most: so much is read, sent and written as one, while what was granted before and
-/// after it is in the other hands. Whole pages of the ranks' memory, and a record of them is no longer than a
-/// link takes.
-const CHUNK_BYTES: u64 = 124 << 10;
-
 /// Bytes that the DH reads at once, and that wait at most to one node, where the links say how fast it goes.
 const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
-
-const LAST: u64 = 1 << 63;
 
 /// A message on its way here: matched, or on its way to the pool of the rank that is to receive it.
 #[derive(Debug)]
@@ -69,7 +65,13 @@ struct Incoming {
     /// The block that it goes to, and the entry of the unexpected queue that stands for it until it is
     /// matched.
     pooled: Option<(u64, u32)>,
-    message: Message,
+    origin: Rank,
+    /// The sender's request.
+    request: RequestId,
+    /// Where its bytes are: slab plus one, or 0 and the address.
+    place: (u64, u64),
+    /// What the receive is told.
+    status: Status,
     /// The sender's node.
     node: u32,
     /// The receive; no request of an unmatched one.
@@ -106,14 +108,13 @@ pub(super) struct Posting {
 pub struct PointToPointEngine {
     /// What is for the BR, in order of arrival: after a poll, that for which there was no room.
     pub(super) inbox: VecDeque<Posting>,
-    /// It was not empty when NIC memory was told last.
-    told_inbox: bool,
+    /// It was not empty, or grants were not carried out, when NIC memory was told last.
+    told_waiting: bool,
     incoming: BTreeMap<u64, Incoming>,
     /// Transfers of which not all is granted, oldest first.
     to_grant: VecDeque<u64>,
     /// Grants that the DH has not carried out.
-    grants: VecDeque<(u32, Record)>,
-    last_transfer: u64,
+    grants: VecDeque<(u32, Grant)>,
     granted_in_slice: bool,
     /// Bytes granted that have not come.
     outstanding: u64,
@@ -176,16 +177,22 @@ impl PointToPointEngine {
         !remote.matches.is_empty() || remote.outbound.get() != 0
     }
 
-    /// Says in NIC memory of which nodes descriptors wait here, for which there was no room.
-    pub fn tell_inbox(&mut self, memory: &NicMemory) -> Result<(), Corrupt> {
-        if self.inbox.is_empty() && !self.told_inbox {
+    /// Says in NIC memory of which nodes descriptors wait here, for which there was no room, and grants that
+    /// are not carried out.
+    pub fn tell_waiting(&mut self, memory: &NicMemory) -> Result<(), Corrupt> {
+        let waits = !self.inbox.is_empty() || !self.grants.is_empty();
+        if !waits && !self.told_waiting {
             return Ok(());
         }
-        self.told_inbox = !self.inbox.is_empty();
-        let mut waiting = BTreeMap::<u32, u32>::new();
-        self.inbox.iter().for_each(|posting| *waiting.entry(posting.from).or_default() += 1);
+        self.told_waiting = waits;
+        let mut waiting = BTreeMap::<u32, (u32, u32)>::new();
+        self.inbox.iter().for_each(|posting| waiting.entry(posting.from).or_default().0 += 1);
+        self.grants.iter().for_each(|(from, _)| waiting.entry(*from).or_default().1 += 1);
         for node in 0..memory.node().1 {
-            memory.node_state(node)?.inbox.set(waiting.get(&node).copied().unwrap_or(0));
+            let (descriptors, grants) = waiting.get(&node).copied().unwrap_or_default();
+            let state = memory.node_state(node)?;
+            state.inbox.set(descriptors);
+            state.grants.set(grants);
         }
         Ok(())
     }
@@ -225,7 +232,7 @@ impl PointToPointEngine {
                 let posted = record.posted.near(env.slice);
                 self.inbox.push_back(Posting { from, posted, record });
             }
-            Kind::Grant => self.grants.push_back((from, record)),
+            Kind::Grant => self.grants.push_back((from, Grant::of(&record))),
             Kind::Matched => finish_send(env.memory, env.completer, from, &record)?,
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
@@ -309,52 +316,71 @@ impl PointToPointEngine {
     /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are
     /// delivered, others wait to be granted.
     fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let matches = &env.memory.header().remote.matches;
         // A queue that does not become empty is corrupt.
         for _ in 0..=ENTRIES {
-            let Some((entry, words)) = matches.find(env.memory, |_| true)? else { return Ok(()) };
-            matches.remove(env.memory, entry)?;
-            let Some((entry, receive)) = matches.find(env.memory, |_| true)? else {
-                return Err(Corrupt { what: "half a matched pair", value: words[KIND], limit: 0 }.into());
-            };
-            matches.remove(env.memory, entry)?;
-            let message = queued_message(&words)?;
-            let receive = ReceiveWords(&receive);
-            let posted = receive.decode()?;
-            let (node, _) = env.memory.place(message.origin)?;
-            let (send, status) = (&message.send, message.send.status());
-            let bytes = send.bytes.min(posted.capacity);
-            let destination = receive.receiver();
-            let id = descriptor::number_of(&words);
-            if let Some(transfer) = self.incoming.get_mut(&id) {
+            let Some(matched) = Matched::oldest(env.memory)? else { return Ok(()) };
+            matched.remove(env.memory)?;
+            let Message { send, origin } = matched.message;
+            let (node, _) = env.memory.place(origin)?;
+            let to = (matched.receiver, matched.receive.request);
+            if let Some(transfer) = self.incoming.get_mut(&matched.number) {
                 // On its way to the receiver's pool: the receive is complete when it is there.
-                transfer.to.1 = posted.request;
+                transfer.to.1 = to.1;
                 if transfer.moved == transfer.bytes {
-                    self.finish_pooled(env, id)?;
+                    self.finish_pooled(env, matched.number)?;
                 }
                 continue;
             }
-            let is_here = matches!(send.payload, Payload::Inline(_) | Payload::Pooled(_));
-            if is_here || bytes == 0 {
-                if let Some(answer) = matched_record(message.origin, send.request, place(send.payload).0) {
+            let (status, bytes) = (send.status(), matched.bytes());
+            if matched.is_here() || bytes == 0 {
+                if let Some(answer) = matched_record(origin, send.request, place(send.payload).0) {
                     Self::answer(env, node, &answer, 0);
                 }
-                if !is_here {
-                    env.completer.complete((destination, posted.request), status, &Delivery::InPlace)?;
+                if !matched.is_here() {
+                    env.completer.complete(to, status, &Delivery::InPlace)?;
                 }
                 continue;
             }
-            self.last_transfer += 1;
-            if staged::applies(env.memory) {
-                let id = self.last_transfer;
-                self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
+            let is_staged = staged::applies(env.memory);
+            if !is_staged
+                && Self::leaves_to_ranks(env)
+                && let Some(landing) = landing::begin(env.memory, &matched)?
+            {
+                for grant in landing::due_grants(landing, env.payload_bytes) {
+                    env.links.send(node, &grant.record());
+                }
+                continue;
             }
-            self.to_grant.push_back(self.last_transfer);
-            let (to, address) = ((destination, posted.request), posted.address);
-            let transfer = Incoming { pooled: None, message, node, to, address, bytes, granted: 0, moved: 0 };
-            self.incoming.insert(self.last_transfer, transfer);
+            let id = env.memory.landings().next_number();
+            if is_staged {
+                self.stage(env, id, to, status, (bytes, 0))?;
+            }
+            self.to_grant.push_back(id);
+            let (request, place, address) = (send.request, place(send.payload), matched.receive.address);
+            let (granted, moved) = (0, 0);
+            let transfer = Incoming {
+                pooled: None,
+                origin,
+                request,
+                place,
+                status,
+                node,
+                to,
+                address,
+                bytes,
+                granted,
+                moved,
+            };
+            self.incoming.insert(id, transfer);
         }
         Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
+    }
+
+    /// Whether ranks of this node drive the links just now: then they go on with messages on their way to
+    /// them, too.
+    fn leaves_to_ranks(env: &Env<'_, '_>) -> bool {
+        let driven_ns = env.memory.header().remote.driven_ns.get();
+        !env.pacing.strobes_all() && driven_ns != 0 && env.now_ns < driven_ns.saturating_add(DRIVING_NS)
     }
 
     /// Has a rank take the bytes of a message out of NIC memory itself, from the first one on that is not in
@@ -417,11 +443,18 @@ impl PointToPointEngine {
                 break;
             }
             let last = transfer.granted + bytes == transfer.bytes;
-            let Message { send, origin } = transfer.message;
-            let (place, address) = place(send.payload);
-            let place = place | if last { LAST } else { 0 };
-            let words = [send.request.0.into(), place, address, transfer.granted, bytes, id, transfer.bytes];
-            env.links.send(transfer.node, &Record::new(Kind::Grant, origin, &words));
+            let (place, address) = transfer.place;
+            let grant = Grant {
+                rank: transfer.origin,
+                request: transfer.request,
+                place,
+                address,
+                range: Range { offset: transfer.granted, bytes },
+                is_last: last,
+                transfer: id,
+                total: transfer.bytes,
+            };
+            env.links.send(transfer.node, &grant.record());
             transfer.granted += bytes;
             self.staged.note_granted(id, transfer.granted);
             if let Some(ahead) = ahead {
@@ -450,7 +483,7 @@ impl PointToPointEngine {
         let mut budget = if env.pacing.has_budget() { BUDGET_BYTES } else { STEP_BYTES };
         let mut kept = VecDeque::new();
         while let Some((to, grant)) = self.grants.pop_front() {
-            let bytes = grant.words[4];
+            let bytes = grant.range.bytes;
             if bytes > env.payload_bytes {
                 return Err(strange(to, "bytes of a grant", bytes));
             }
@@ -473,26 +506,22 @@ impl PointToPointEngine {
     }
 
     /// Sends a granted chunk, or leaves it to its rank to hand it over. Answers how many bytes were sent.
-    fn send_granted(&mut self, env: &mut Env<'_, '_>, to: u32, grant: &Record) -> Result<u64, GlobalError> {
-        let [request, place, address, offset, bytes, id, _] = grant.words;
-        let last = place & LAST != 0;
-        let place = place & !LAST;
+    fn send_granted(&mut self, env: &mut Env<'_, '_>, to: u32, grant: &Grant) -> Result<u64, GlobalError> {
         let (memory, processes) = (env.memory, env.processes);
         let index = local(memory, grant.rank)?;
-        let record = Record::new(Kind::Data, Rank(0), &[id, offset]);
-        let is_sent = match place {
+        let (record, bytes) = (grant.data(), grant.range.bytes);
+        let is_sent = match grant.place {
             0 => {
                 !staged::applies(memory) && {
-                    let from = address.wrapping_add(offset);
                     let sent = env.links.send_with(to, &record, bytes as usize, |payload| {
-                        rank_memory::append(processes, memory, index, from, bytes as usize, payload)
+                        grant.append_from_process((processes, memory), index, payload)
                     });
                     is_done(memory, sent)?
                 }
             }
-            slab => {
+            _ => {
                 env.links.send_with(to, &record, bytes as usize, |payload| {
-                    append_slab(memory, index, SlabId((slab - 1) as u32), offset, bytes, payload)
+                    grant.append_from_slabs(memory, index, payload)
                 })?;
                 true
             }
@@ -500,13 +529,10 @@ impl PointToPointEngine {
         if !is_sent {
             return match self.staged.handle_grant(to, index, grant) {
                 true => Ok(0),
-                false => Err(strange(to, "part of a message that is wanted", offset)),
+                false => Err(strange(to, "part of a message that is wanted", grant.range.offset)),
             };
         }
-        if last {
-            let read = Record::new(Kind::Matched, grant.rank, &[request, place]);
-            finish_send(memory, env.completer, to, &read)?;
-        }
+        grant.finish(memory, env.completer, to)?;
         Ok(bytes)
     }
 
@@ -522,6 +548,9 @@ impl PointToPointEngine {
         data: &[u8],
     ) -> Result<(), GlobalError> {
         let bytes = data.len() as u64;
+        if self.take_landing(env, from, (id, offset), data)? {
+            return Ok(());
+        }
         let Some(transfer) = self.incoming.get_mut(&id) else { return Err(strange(from, "transfer", id)) };
         if offset.checked_add(bytes).is_none_or(|end| end > transfer.granted) {
             return Err(strange(from, "offset of data", offset));
@@ -530,7 +559,7 @@ impl PointToPointEngine {
         transfer.moved += bytes;
         self.outstanding = self.outstanding.saturating_sub(bytes);
         let Incoming { to, granted, bytes: total, .. } = *transfer;
-        let (status, is_whole) = (transfer.message.send.status(), transfer.moved == total);
+        let (status, is_whole) = (transfer.status, transfer.moved == total);
         let address = transfer.address.wrapping_add(offset);
         if let Some((block, _)) = transfer.pooled {
             let to = UnexpectedPool::of(env.memory, to.0)?.bytes(block, total)?;
@@ -561,5 +590,50 @@ impl PointToPointEngine {
         }
         self.staged.bring(id, data.to_vec());
         Ok(())
+    }
+
+    /// Bytes have arrived of a message whose landing is in NIC memory. False if they are not of such a one,
+    /// or the system refuses to write them: then the message is this thread's, and goes on as others do.
+    fn take_landing(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        from: u32,
+        (id, offset): (u64, u64),
+        data: &[u8],
+    ) -> Result<bool, GlobalError> {
+        let (memory, bytes) = (env.memory, data.len() as u64);
+        let Some(landing) = memory.landings().named(id) else { return Ok(false) };
+        let range = landing::range_of(landing, from, offset, bytes)?;
+        let (to, address) = (landing::receiver(landing), landing.to.get().wrapping_add(range.offset));
+        // SAFETY: the bytes are those of the record.
+        let written =
+            unsafe { rank_memory::write(env.processes, memory, to.0, address, data.as_ptr(), data.len()) };
+        if is_done(memory, written)? {
+            for grant in landing::count(landing, env.completer, bytes, env.payload_bytes)? {
+                env.links.send(from, &grant.record());
+            }
+            return Ok(true);
+        }
+        let (granted, moved, total) = (landing.granted.get(), landing.moved.get(), landing.bytes.get());
+        let transfer = Incoming {
+            pooled: None,
+            origin: Rank(landing.origin.get()),
+            request: landing.sent_by.get(),
+            place: (landing.place.get(), landing.from.get()),
+            status: landing::status(landing),
+            node: from,
+            to,
+            address: landing.to.get(),
+            bytes: total,
+            granted,
+            moved,
+        };
+        memory.landings().free(landing);
+        if granted < total {
+            self.to_grant.push_back(id);
+        }
+        self.outstanding += granted - moved;
+        self.incoming.insert(id, transfer);
+        Ok(false)
     }
 }

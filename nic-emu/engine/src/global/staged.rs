@@ -9,6 +9,7 @@
 //! nobody else's: what has come for it is bounded by [`AHEAD_BYTES`].
 
 use super::error::GlobalError;
+use super::grant::Grant;
 use super::link::Links;
 use super::rank_memory;
 use super::record::{Kind, Record};
@@ -83,14 +84,13 @@ impl Staged {
     }
 
     /// Another node wants bytes of a message of this rank. Answers whether they are what it has to want next.
-    pub fn handle_grant(&mut self, to: u32, rank: LocalRank, grant: &Record) -> bool {
-        let [request, _, _, offset, bytes, id, total] = grant.words;
-        if request >= u64::from(RequestId::NONE.0) || offset.checked_add(bytes).is_none_or(|end| end > total)
-        {
+    pub fn handle_grant(&mut self, to: u32, rank: LocalRank, grant: &Grant) -> bool {
+        let Grant { request, range: Range { offset, bytes }, transfer: id, total, .. } = *grant;
+        if request == RequestId::NONE || offset.checked_add(bytes).is_none_or(|end| end > total) {
             return false;
         }
         let new = || Outgoing { to, id, bytes: total, granted: offset, sent: offset, transfer: None };
-        let outgoing = self.outgoing.entry((rank, RequestId(request as u32))).or_insert_with(new);
+        let outgoing = self.outgoing.entry((rank, request)).or_insert_with(new);
         let is_next = (outgoing.to, outgoing.id, outgoing.bytes, outgoing.granted) == (to, id, total, offset);
         outgoing.granted += bytes;
         is_next

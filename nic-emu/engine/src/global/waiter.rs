@@ -2,22 +2,28 @@
 //! and takes what has come over them, so far as that needs no more than NIC memory. With elastic slices, and
 //! where links can be driven by ranks.
 //!
-//! What it can take: sends whose bytes ride in their descriptor or have come with it, and what is told
-//! of matches. Of anything else it leaves the record in its link, for the NIC thread, and goes past it.
-//! Only descriptors of sends keep their order: what comes behind one that stays, because there is no
-//! room for it say, stays, too. Invariant: what the NIC thread holds back of a node's, on its way out or
-//! in, no descriptor goes past ([`crate::memory::node_state`]).
+//! What it can take: sends whose bytes ride in their descriptor or have come with it, or for which a receive
+//! waits; what is told of matches; grants of bytes of its own, which it sends; and bytes that are its own. Of
+//! anything else it leaves the record in its link, for the NIC thread, and goes past it.
+//! Only descriptors of sends keep their order, and the bytes of a message: what comes behind one that stays,
+//! because there is no room for it say, stays, too. Invariant: what the NIC thread holds back of a node's, on
+//! its way out or in, no descriptor goes past, and no bytes of a message ([`crate::memory::node_state`]).
 
 use super::arrival::{self, Arrived, is_awaited, matched_record};
 use super::departure::{self, Append, finish_send};
 use super::error::GlobalError;
+use super::grant::Grant;
+use super::landing;
 use super::link::PATIENT_RECORDS;
+use super::matched::Matched;
 use super::message::{payload_bytes, place};
 use super::record::{HEADER_BYTES, Kind, PostingSlice, Record};
-use crate::matching::queued_message;
-use crate::memory::descriptor::{Payload, PointToPoint};
+use super::staged;
+use crate::channel::Buffer;
+use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
+use crate::memory::queue::PostedReceives;
 use crate::memory::ring::{CELL_WORDS, LABEL};
-use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::memory::{Corrupt, ENTRIES, LocalRank, NicMemory, RequestId};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, Touched};
 use smallvec::SmallVec;
@@ -32,8 +38,7 @@ pub trait NodeLinks {
     fn receive(&mut self) -> bool;
 
     /// Shows the records that have come, that nobody has taken, and that this rank has not gone past, of each
-    /// node in its order; of one that no rank takes ([`may_be_taken`]) the header alone. With each comes a
-    /// call that appends an answer, a record without a payload, for the same node, for which there is room.
+    /// node in its order. With each comes a call that appends an answer for the same node ([`Answer`]).
     ///
     /// # Errors
     /// Those of `take`.
@@ -42,17 +47,34 @@ pub trait NodeLinks {
     /// Appends a record; false when there is no room for it, or no link that this rank can use.
     fn append(&mut self, to: u32, record: &[u8]) -> bool;
 
+    /// Appends records without a payload: all of them, or none and the answer is false.
+    fn append_all(&mut self, to: u32, headers: &[[u8; HEADER_BYTES]]) -> bool;
+
     /// Sends what was appended for a node.
     fn send(&mut self, to: u32);
 }
 
-/// Whether a record with this header may be a rank's to take: others it need not see whole.
-pub fn may_be_taken(header: &[u8; HEADER_BYTES]) -> bool {
-    matches!(Kind::of(header), Some(Kind::Matched | Kind::Send))
+/// A record that has come, as it is shown.
+pub trait Shown {
+    /// Its header; none if it is shorter.
+    fn header(&self) -> Option<[u8; HEADER_BYTES]>;
+
+    /// Bytes behind the header.
+    fn payload_bytes(&self) -> usize;
+
+    /// Appends these bytes.
+    fn append_payload(&self, to: &mut Vec<u8>);
+
+    /// Copies as many of these bytes as there is room for.
+    fn copy_payload(&self, to: &mut [u8]);
 }
 
-/// What is called for each record: its node, its bytes, and what appends an answer.
-pub type Take<'a> = dyn FnMut(u32, &[u8], &mut dyn FnMut(&[u8])) -> Result<Taken, Corrupt> + 'a;
+/// Appends a record: its header, and its payload. False when there is no room for it; for a header alone
+/// there always is.
+pub type Answer<'a> = dyn FnMut(&[u8], &[u8]) -> bool + 'a;
+
+/// What is called for each record: its node, the record, and what appends an answer.
+pub type Take<'a> = dyn FnMut(u32, &dyn Shown, &mut Answer<'_>) -> Result<Taken, Corrupt> + 'a;
 
 /// What becomes of a record that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +85,8 @@ pub enum Taken {
     ByThread,
     /// It stays, and so do those behind it.
     Stays,
+    /// The same, until there is room for an answer, which is soon: it is nothing for the NIC thread.
+    StaysForNow,
 }
 
 /// What a look at the records that have come has left.
@@ -84,11 +108,23 @@ pub struct Passed {
     pub touched: Touched,
 }
 
+/// The rank that waits: what it knows itself.
+pub struct Own<'a> {
+    /// Which rank of its node it is.
+    pub rank: LocalRank,
+    /// The buffer of a send of its own, which is there as the other node has been told.
+    pub sent_from: &'a dyn Fn(RequestId, Buffer) -> Option<Buffer>,
+    /// The buffer of a receive of its own, which is there as NIC memory says.
+    pub received_in: &'a dyn Fn(RequestId, Buffer) -> Option<Buffer>,
+}
+
 /// A rank that waits, as it drives the links.
 #[derive(Debug, Default)]
 pub struct Waiter {
     /// Where records are encoded.
     room: Vec<u8>,
+    /// Bytes that come, or of its own that are sent.
+    bytes: Vec<u8>,
 }
 
 impl Waiter {
@@ -96,12 +132,18 @@ impl Waiter {
     ///
     /// # Errors
     /// NIC memory is corrupt.
-    pub fn pass(&mut self, memory: &NicMemory, links: &mut dyn NodeLinks) -> Result<Passed, Corrupt> {
+    pub fn pass(
+        &mut self,
+        memory: &NicMemory,
+        links: &mut dyn NodeLinks,
+        own: &Own<'_>,
+    ) -> Result<Passed, Corrupt> {
         let mut completer = Completer::new(memory, Pacing::of(memory));
-        let mut pass = Pass { memory, urgent: SmallVec::new(), sent: 0, taken: 0 };
-        // What is to leave leaves first: somebody waits for it.
-        pass.answer_matches(links)?;
         let payload_bytes = payload_bytes(links.record_bytes() as u64);
+        let bytes = &mut self.bytes;
+        let mut pass = Pass { memory, own, bytes, payload_bytes, urgent: SmallVec::new(), sent: 0, taken: 0 };
+        // What is to leave leaves first: somebody waits for it.
+        pass.take_matches(links)?;
         let room = &mut self.room;
         let send = |to, record: &Record, payload_bytes, append: &mut Append<'_>| {
             if pass.is_held_up(to).unwrap_or(true) {
@@ -120,6 +162,7 @@ impl Waiter {
         pass.send(links)?;
         let received = links.receive();
         let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
+        pass.take_matches(links)?;
         pass.send(links)?;
         let Pass { sent, taken, .. } = pass;
         let remote = &memory.header().remote;
@@ -139,6 +182,11 @@ impl Waiter {
 /// A pass of a rank that waits.
 struct Pass<'m> {
     memory: &'m NicMemory,
+    own: &'m Own<'m>,
+    /// Where bytes are on their way.
+    bytes: &'m mut Vec<u8>,
+    /// Bytes of a record's payload at most.
+    payload_bytes: u64,
     /// Nodes for which something was appended that somebody waits for.
     urgent: SmallVec<[u32; 8]>,
     sent: u64,
@@ -150,74 +198,180 @@ impl Pass<'_> {
         &mut self,
         completer: &mut Completer<'_>,
         from: u32,
-        bytes: &[u8],
-        answer: &mut dyn FnMut(&[u8]),
+        shown: &dyn Shown,
+        answer: &mut Answer<'_>,
     ) -> Result<Taken, Corrupt> {
         // What makes no sense the NIC thread finds, too, and says so.
-        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-            return Ok(Taken::Stays);
-        };
-        if Kind::of(header).is_some() && !may_be_taken(header) {
-            return Ok(Taken::ByThread);
-        }
-        let Some(record) = Record::decode(header, payload.len()) else { return Ok(Taken::Stays) };
+        let Some(header) = shown.header() else { return Ok(Taken::Stays) };
+        let Some(record) = Record::decode(&header, shown.payload_bytes()) else { return Ok(Taken::Stays) };
         match record.kind {
             Kind::Matched if self.memory.local_rank(record.rank)?.is_some() => {
                 finish_send(self.memory, completer, from, &record)?;
             }
-            Kind::Send if self.may_take(from, &record, payload)? => {
-                match arrival::take(self.memory, completer, from, (&record, payload), false) {
+            Kind::Send if self.may_take(from, &record, shown.payload_bytes())? => {
+                self.bytes.clear();
+                shown.append_payload(self.bytes);
+                match arrival::take(self.memory, completer, from, (&record, self.bytes), false) {
                     Err(GlobalError::Corrupt(corrupt)) => return Err(corrupt),
                     Err(_) | Ok(Arrived::NoRoom) => return Ok(Taken::Stays),
                     Ok(Arrived::Taken { answer: told, .. }) => {
                         if let Some(told) = told {
-                            answer(&told.header(0));
-                            self.note_sent(from, is_awaited(&told, payload.len()))?;
+                            answer(&told.header(0), &[]);
+                            self.note_sent(from, is_awaited(&told, self.bytes.len()))?;
                         }
                     }
                 }
             }
-            _ => return Ok(Taken::Stays),
+            Kind::Grant => {
+                let taken = self.carry_out(completer, from, &Grant::of(&record), answer)?;
+                if taken != Taken::Here {
+                    return Ok(taken);
+                }
+            }
+            Kind::Data => {
+                let taken = self.land(completer, from, &record, shown, answer)?;
+                if taken != Taken::Here {
+                    return Ok(taken);
+                }
+            }
+            Kind::Matched | Kind::Send => return Ok(Taken::Stays),
+            _ => return Ok(Taken::ByThread),
         }
         self.taken += 1;
         Ok(Taken::Here)
     }
 
+    /// Sends what is granted of a message of this rank's. It goes past no grant of its own: whoever carries
+    /// out the last one says that the message is over.
+    fn carry_out(
+        &mut self,
+        completer: &mut Completer<'_>,
+        from: u32,
+        grant: &Grant,
+        answer: &mut Answer<'_>,
+    ) -> Result<Taken, Corrupt> {
+        let Self { memory, own, .. } = *self;
+        // Where cross-memory attach is refused the NIC thread carries out all of them, in their order.
+        if memory.local_rank(grant.rank)? != Some(own.rank) || grant.place == 0 && staged::applies(memory) {
+            return Ok(Taken::ByThread);
+        }
+        let state = memory.node_state(from)?;
+        let length = grant.range.bytes;
+        if state.grants.get() != 0 || state.data.get() != 0 || length > self.payload_bytes {
+            return Ok(Taken::Stays);
+        }
+        let bytes: &[u8] = if grant.place != 0 {
+            self.bytes.clear();
+            grant.append_from_slabs(memory, own.rank, self.bytes)?;
+            self.bytes
+        } else if let Some(buffer) = (own.sent_from)(grant.request, grant.buffer()) {
+            // SAFETY: the request is one of this rank's sends that is not complete.
+            unsafe { grant.own(&buffer)? }
+        } else {
+            return Ok(Taken::Stays);
+        };
+        if !answer(&grant.data().header(length as usize), bytes) {
+            return Ok(Taken::StaysForNow);
+        }
+        self.note_sent(from, true)?;
+        grant.finish(memory, completer, from)?;
+        Ok(Taken::Here)
+    }
+
+    /// Puts bytes where they go that are this rank's, and grants the next ones.
+    fn land(
+        &mut self,
+        completer: &mut Completer<'_>,
+        from: u32,
+        record: &Record,
+        shown: &dyn Shown,
+        answer: &mut Answer<'_>,
+    ) -> Result<Taken, Corrupt> {
+        let [id, offset, ..] = record.words;
+        let Some(landing) = self.memory.landings().named(id) else {
+            return Ok(Taken::ByThread);
+        };
+        let (receiver, request) = landing::receiver(landing);
+        if receiver != self.own.rank {
+            return Ok(Taken::ByThread);
+        }
+        let told = Buffer { address: landing.to.get(), bytes: landing.bytes.get() };
+        let buffer = (self.own.received_in)(request, told);
+        let range = landing::range_of(landing, from, offset, shown.payload_bytes() as u64);
+        let (Ok(range), Some(buffer)) = (range, buffer) else { return Ok(Taken::Stays) };
+        let to = buffer.at(range)? as *mut u8;
+        // SAFETY: within the buffer that the program gave for this message, which is not over: the program
+        // leaves it alone until then.
+        shown.copy_payload(unsafe { std::slice::from_raw_parts_mut(to, range.bytes as usize) });
+        for grant in landing::count(landing, completer, range.bytes, self.payload_bytes)? {
+            answer(&grant.record().header(0), &[]);
+            self.note_sent(from, true)?;
+        }
+        Ok(Taken::Here)
+    }
+
     /// Whether a descriptor is one of those that a rank can take.
-    fn may_take(&self, from: u32, record: &Record, payload: &[u8]) -> Result<bool, Corrupt> {
+    fn may_take(&self, from: u32, record: &Record, payload_bytes: usize) -> Result<bool, Corrupt> {
         if self.memory.node_state(from)?.inbox.get() != 0 {
             return Ok(false);
         }
         let mut words = [0; CELL_WORDS];
         words[..LABEL].copy_from_slice(&record.words);
         let Some(PointToPoint::Send(send)) = PointToPoint::decode(&words) else { return Ok(false) };
-        let is_here = match send.payload {
-            Payload::Inline(_) => payload.is_empty(),
-            _ => !payload.is_empty() && payload.len() as u64 == send.bytes,
+        let may_be = match send.payload {
+            Payload::Inline(_) => payload_bytes == 0,
+            _ if payload_bytes == 0 => self.can_land(&send, &words)?,
+            _ => payload_bytes as u64 == send.bytes,
         };
-        Ok(is_here && self.memory.local_rank(send.destination)?.is_some())
+        Ok(may_be && self.memory.local_rank(send.destination)?.is_some())
     }
 
-    /// Tells the senders of messages that local slices have matched, and of which nothing has to move.
-    fn answer_matches(&mut self, links: &mut dyn NodeLinks) -> Result<(), Corrupt> {
-        let matches = &self.memory.header().remote.matches;
+    /// Whether a receive waits for a message whose bytes are on its node, so that they can come at once.
+    fn can_land(&self, send: &SendDescriptor, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        let memory = self.memory;
+        let Some(receiver) = memory.local_rank(send.destination)? else { return Ok(false) };
+        if staged::applies(memory) || !memory.landings().has_free() {
+            return Ok(false);
+        }
+        let message = SendWords(words).envelope();
+        let posted = PostedReceives::of(memory, memory.rank(receiver)?);
+        Ok(posted.find_receive(message, |receive| receive.takes(&message))?.is_some())
+    }
+
+    /// Tells the senders of messages that are matched, and of which nothing has to move; of others, grants
+    /// bytes. What it leaves is the NIC thread's.
+    fn take_matches(&mut self, links: &mut dyn NodeLinks) -> Result<(), Corrupt> {
+        let memory = self.memory;
         for _ in 0..ENTRIES {
-            let Some((entry, words)) = matches.find(self.memory, |_| true)? else { break };
-            let message = queued_message(&words)?;
-            if !matches!(message.send.payload, Payload::Inline(_) | Payload::Pooled(_)) {
-                break;
-            }
-            let (node, _) = self.memory.place(message.origin)?;
-            let answer = matched_record(message.origin, message.send.request, place(message.send.payload).0);
-            if let Some(answer) = answer {
-                if self.is_held_up(node)? || !links.append(node, &answer.header(0)) {
+            let Some(matched) = Matched::oldest(memory)? else { break };
+            let send = &matched.message.send;
+            let (node, _) = memory.place(matched.message.origin)?;
+            if matched.is_here() {
+                let answer = matched_record(matched.message.origin, send.request, place(send.payload).0);
+                if let Some(answer) = answer {
+                    if self.is_held_up(node)? || !links.append(node, &answer.header(0)) {
+                        break;
+                    }
+                    self.note_sent(node, is_awaited(&answer, 0))?;
+                }
+            } else {
+                if matched.number != 0
+                    || matched.bytes() == 0
+                    || staged::applies(memory)
+                    || self.is_held_up(node)?
+                {
                     break;
                 }
-                self.note_sent(node, is_awaited(&answer, 0))?;
+                let Some(landing) = landing::begin(memory, &matched)? else { break };
+                let grants = landing::due_grants(landing, self.payload_bytes);
+                let grants: Vec<_> = grants.iter().map(|grant| grant.record().header(0)).collect();
+                if !links.append_all(node, &grants) {
+                    memory.landings().free(landing);
+                    break;
+                }
+                grants.iter().try_for_each(|_| self.note_sent(node, true))?;
             }
-            matches.remove(self.memory, entry)?;
-            let Some((entry, _)) = matches.find(self.memory, |_| true)? else { break };
-            matches.remove(self.memory, entry)?;
+            matched.remove(memory)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use crate::memory::descriptor::INLINE_BYTES;
 use crate::memory::doorbell::{COUNTER_BITS, RingKind};
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
+use crate::memory::landing::Landings;
 use crate::memory::lane::LANE_BYTES;
 use crate::memory::node_state::NodeState;
 use crate::memory::pool::FreeList;
@@ -362,6 +363,7 @@ pub struct Layout {
     pub emds_words: [usize; 2],
     pub(super) control: usize,
     pub(super) breaches: usize,
+    pub(super) landings: usize,
     pub(super) doorbells: usize,
     /// Bytes from one doorbell to the next.
     pub(super) doorbell_stride: usize,
@@ -435,6 +437,7 @@ impl Layout {
             emds_words,
             control: region(size_of::<Control>() + local * 8),
             breaches: region(size_of::<Breaches>()),
+            landings: region(size_of::<Landings>()),
             doorbells: region(local * doorbell_stride),
             doorbell_stride,
             places: region(job_ranks as usize * 8),
@@ -491,7 +494,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.chain_links, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.brought, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
+            let starts = [layout.control, layout.breaches, layout.landings, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.chain_links, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.brought, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }

@@ -73,6 +73,7 @@ mod with_token {
     pub mod few;
     pub mod groups;
     pub mod instance;
+    pub mod landing;
     pub mod lane;
     mod layout;
     pub mod linked;

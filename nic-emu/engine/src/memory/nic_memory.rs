@@ -6,6 +6,7 @@ use crate::memory::contexts::{self, Context};
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
+use crate::memory::landing::Landings;
 use crate::memory::linked::{LinkWord, List};
 use crate::memory::node_state::NodeState;
 use crate::memory::queue::ChainLinks;
@@ -156,6 +157,13 @@ impl NicMemory {
     pub fn breaches(&self) -> &Breaches {
         // SAFETY: the region holds them.
         unsafe { self.at(self.layout.breaches) }
+    }
+
+    /// Messages on their way into the memory of this node's ranks.
+    #[inline]
+    pub fn landings(&self) -> &Landings {
+        // SAFETY: the region holds them.
+        unsafe { self.at(self.layout.landings) }
     }
 
     /// The run token.

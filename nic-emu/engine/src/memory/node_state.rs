@@ -15,7 +15,11 @@ pub struct NodeState {
     /// Records that ranks have put into the link, and for which nobody waits, since one for which somebody
     /// does.
     pub patient: Word,
-    _pad: [u32; 11],
+    /// Grants of it that the NIC thread has not carried out: a rank carries out none that came later.
+    pub grants: Word,
+    /// Records of data for it that the NIC thread has not handed to the link: no data goes past them.
+    pub data: Word,
+    _pad: [u32; 9],
 }
 
 const _: () = assert!(size_of::<NodeState>() == 64);

@@ -6,6 +6,7 @@
 
 use super::{Env, Incoming, Late, PointToPointEngine};
 use crate::global::error::GlobalError;
+use crate::global::message::place;
 use crate::matching::queued_message;
 use crate::memory::descriptor::{self, Payload, SendDescriptor};
 use crate::memory::queue::UnexpectedMessages;
@@ -35,8 +36,7 @@ impl PointToPointEngine {
         }
         let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(receiver)?).list;
         let Some(entry) = waiting.last_entry() else { return Ok(()) };
-        self.last_transfer += 1;
-        let number = self.last_transfer;
+        let number = env.memory.landings().next_number();
         descriptor::number(env.memory.entry(entry)?, number);
         let due_ns = env.now_ns + if env.pacing.strobes_all() { 0 } else { LATE_NS };
         self.late.push_back(Late { due_ns, receiver, entry, number });
@@ -82,9 +82,19 @@ impl PointToPointEngine {
         let (node, _) = env.memory.place(message.origin)?;
         // The sender's request is complete when its bytes have been read: it cannot be taken back any more.
         descriptor::forget_request(cell);
-        let (pooled, to, bytes) =
-            (Some((block, late.entry)), (late.receiver, RequestId::NONE), message.send.bytes);
-        let transfer = Incoming { pooled, message, node, to, address: 0, bytes, granted: 0, moved: 0 };
+        let transfer = Incoming {
+            pooled: Some((block, late.entry)),
+            origin: message.origin,
+            request: message.send.request,
+            place: place(message.send.payload),
+            status: message.send.status(),
+            node,
+            to: (late.receiver, RequestId::NONE),
+            address: 0,
+            bytes: message.send.bytes,
+            granted: 0,
+            moved: 0,
+        };
         self.incoming.insert(late.number, transfer);
         self.to_grant.push_back(late.number);
         Ok(true)
@@ -96,7 +106,7 @@ impl PointToPointEngine {
         let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
         let Some((block, entry)) = transfer.pooled else { return Ok(()) };
         if transfer.to.1 != RequestId::NONE {
-            env.completer.complete(transfer.to, transfer.message.send.status(), &Delivery::InPool(block))?;
+            env.completer.complete(transfer.to, transfer.status, &Delivery::InPool(block))?;
         } else {
             // One that a local slice has matched has left its entry: its receive comes with the pair.
             let matches = &env.memory.header().remote.matches;
