@@ -112,7 +112,7 @@ impl Link {
         moved
     }
 
-    /// There is no room for answers. Whether it has been so for long, and no bytes have left meanwhile: the
+    /// There is no room for an answer. Whether it has been so for long, and no bytes have left meanwhile: the
     /// other end may be in the same case, and neither takes what would make room for the other.
     fn is_stuck(&mut self) -> bool {
         let queued = self.end.queued_bytes();
@@ -235,7 +235,7 @@ impl NodeLinks for SharedLinks {
                 left.in_the_way |= link.is_stuck();
                 continue;
             }
-            let (mut failed, mut looks) = (None, 0);
+            let (mut failed, mut looks, mut stays, mut takes) = (None, 0, false, false);
             let gone_past = taker.go_past(*past, |record| {
                 looks += 1;
                 if looks > LOOKS {
@@ -256,13 +256,19 @@ impl NodeLinks for SharedLinks {
                     has_room && appender.push(&[&ROAD_HEADER, header, payload]).unwrap_or(false)
                 };
                 match take(*node, &OnRoad(record), &mut answer) {
-                    Ok(Taken::Here) => return Verdict::Take,
+                    Ok(Taken::Here) => {
+                        takes = true;
+                        return Verdict::Take;
+                    }
                     Ok(Taken::ByThread) => {
                         left.for_thread = true;
                         return Verdict::Leave;
                     }
                     Ok(Taken::Stays) => left.in_the_way = true,
-                    Ok(Taken::StaysForNow) => *is_behind = true,
+                    Ok(Taken::StaysForNow) => {
+                        (*is_behind, stays) = (true, true);
+                        return Verdict::Leave;
+                    }
                     Err(error) => failed = Some(error),
                 }
                 Verdict::Stop
@@ -272,7 +278,13 @@ impl NodeLinks for SharedLinks {
             }
             // A link that has ended is the NIC thread's.
             let Ok(gone_past) = gone_past else { continue };
-            *past = gone_past;
+            // What stays for now is shown again: for as long as something leaves.
+            drop((taker, appender));
+            match stays {
+                true if takes => link.stuck = (0, 0),
+                true => left.in_the_way |= link.is_stuck(),
+                false => link.past = gone_past,
+            }
         }
         Ok(left)
     }

@@ -99,8 +99,9 @@ impl NodeLinks for RankLinks {
             match taken {
                 Taken::Here => continue,
                 Taken::ByThread => left.for_thread = true,
-                Taken::Stays | Taken::StaysForNow => {
-                    left.in_the_way |= taken == Taken::Stays;
+                Taken::StaysForNow => {}
+                Taken::Stays => {
+                    left.in_the_way = true;
                     stays.insert(from);
                 }
             }

@@ -2,8 +2,8 @@
 //! ([`crate::memory::landing`]). Whoever holds the run token goes on with them: grants bytes, and puts those
 //! that come where they go.
 //!
-//! With elastic slices, where ranks drive the links. So much of a message is granted ahead as keeps the links
-//! busy, and when half of that has come, as much again. The bytes of a message come in their order.
+//! With elastic slices, where ranks drive the links. A node is asked for as much ahead as keeps its link
+//! busy, the oldest message first, and for more as that comes. The bytes of a message come in their order.
 
 use super::error::{GlobalError, strange};
 use super::grant::{CHUNK_BYTES, Grant};
@@ -16,8 +16,20 @@ use crate::memory::{CommRank, Corrupt, NicMemory, Rank};
 use crate::threads::completer::{Completer, RankRequest, Status};
 use smallvec::SmallVec;
 
-/// Bytes of a message that are granted ahead: more than a link holds.
-const AHEAD_BYTES: u64 = 1 << 20;
+/// How many records of bytes a node is asked for ahead.
+#[derive(Clone, Copy)]
+pub(super) enum Ahead {
+    /// By a rank: half of a link's ring, so that the outgoing ring has room for them whatever comes the other
+    /// way. What it had no room for it would leave in its incoming ring, before what makes room for the other
+    /// end.
+    Ring = 2,
+    /// By the NIC thread, which has room elsewhere, and mostly goes on where ranks get no processor: each
+    /// look of it is to move much.
+    Memory = 16,
+}
+
+/// Grants to a node.
+pub(super) type Grants = SmallVec<[Grant; 8]>;
 
 /// Begins the landing of a matched message: grants are next ([`due_grants`]). None when none is free.
 ///
@@ -46,31 +58,61 @@ pub(super) fn begin<'m>(memory: &'m NicMemory, matched: &Matched) -> Result<Opti
     Ok(Some(landing))
 }
 
-/// The grants that are due: none as long as more than half of [`AHEAD_BYTES`] is on its way, so that several
-/// go at once. What they ask for counts as granted.
-pub(super) fn due_grants(landing: &Landing, payload_bytes: u64) -> SmallVec<[Grant; 16]> {
-    let (total, moved) = (landing.bytes.get(), landing.moved.get());
-    let (mut granted, mut grants) = (landing.granted.get(), SmallVec::new());
-    if granted.saturating_sub(moved) > AHEAD_BYTES / 2 {
-        return grants;
-    }
-    let chunk = payload_bytes.clamp(1, CHUNK_BYTES);
-    while granted < total && (granted <= moved || granted - moved + chunk <= AHEAD_BYTES) {
-        let bytes = (total - granted).min(chunk);
+/// The grants that are due to a node, for its oldest landings first. What they ask for counts as granted.
+///
+/// # Errors
+/// No such node.
+pub(super) fn due_grants(
+    memory: &NicMemory,
+    node: u32,
+    payload_bytes: u64,
+    ahead: Ahead,
+) -> Result<Grants, Corrupt> {
+    let (state, mut grants) = (memory.node_state(node)?, Grants::new());
+    let (chunk, most) = (payload_bytes.div_ceil(2).clamp(1, CHUNK_BYTES), ahead as u64 * payload_bytes);
+    while state.granted.get() < most
+        && let Some(landing) = memory.landings().oldest_waiting(node)
+    {
+        let (total, offset) = (landing.bytes.get(), landing.granted.get());
+        let bytes = (total - offset).min(chunk);
         grants.push(Grant {
             rank: Rank(landing.origin.get()),
             request: landing.sent_by.get(),
             place: landing.place.get(),
             address: landing.from.get(),
-            range: Range { offset: granted, bytes },
-            is_last: granted + bytes == total,
+            range: Range { offset, bytes },
+            is_last: offset + bytes == total,
             transfer: landing.id.get(),
             total,
         });
-        granted += bytes;
+        landing.granted.set(offset + bytes);
+        state.granted.add(bytes as i64);
     }
-    landing.granted.set(granted);
-    grants
+    Ok(grants)
+}
+
+/// Takes back grants that found no room: the last ones of [`due_grants`].
+///
+/// # Errors
+/// No such node.
+pub(super) fn take_back(memory: &NicMemory, node: u32, grants: &[Grant]) -> Result<(), Corrupt> {
+    for grant in grants.iter().rev() {
+        if let Some(landing) = memory.landings().named(grant.transfer) {
+            landing.granted.set(grant.range.offset);
+        }
+        note_come(memory, node, grant.range.bytes)?;
+    }
+    Ok(())
+}
+
+/// So many bytes of landings are on their way from a node no longer.
+///
+/// # Errors
+/// No such node.
+pub(super) fn note_come(memory: &NicMemory, node: u32, bytes: u64) -> Result<(), Corrupt> {
+    let granted = &memory.node_state(node)?.granted;
+    granted.set(granted.get().saturating_sub(bytes));
+    Ok(())
 }
 
 /// Whose message it is.
@@ -96,7 +138,7 @@ pub(super) fn range_of(landing: &Landing, from: u32, offset: u64, bytes: u64) ->
     Ok(Range { offset, bytes })
 }
 
-/// So many bytes are where they go. The grants that are due, of a message that is not complete.
+/// So many bytes are where they go. The grants that are due after that.
 ///
 /// # Errors
 /// NIC memory is corrupt.
@@ -105,12 +147,14 @@ pub(super) fn count(
     completer: &mut Completer<'_>,
     bytes: u64,
     payload_bytes: u64,
-) -> Result<SmallVec<[Grant; 16]>, Corrupt> {
+    ahead: Ahead,
+) -> Result<Grants, Corrupt> {
+    let (memory, node) = (completer.memory, landing.node.get());
     landing.moved.set(landing.moved.get().saturating_add(bytes));
-    if landing.moved.get() < landing.bytes.get() {
-        return Ok(due_grants(landing, payload_bytes));
+    note_come(memory, node, bytes)?;
+    if landing.moved.get() >= landing.bytes.get() {
+        completer.complete(receiver(landing), status(landing), &Delivery::InPlace)?;
+        memory.landings().free(landing);
     }
-    completer.complete(receiver(landing), status(landing), &Delivery::InPlace)?;
-    completer.memory.landings().free(landing);
-    Ok(SmallVec::new())
+    due_grants(memory, node, payload_bytes, ahead)
 }

@@ -19,11 +19,11 @@
 //! as they come, and a grant is credit, which the DH uses at once.
 //!
 //! ```text
-//! Send       rank: who posted    words: the descriptor's 0..7                                  payload: the
-//! slab's bytes, or nothing Matched    rank: its sender    request, slab plus one or 0 Cancelled  rank: its
-//! sender    request, slab plus one or 0 Grant      rank: its sender    request, place (slab plus one, or 0)
-//! | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted Data
-//! transfer, offset                                              payload: the bytes
+//!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
+//!  Matched    rank: its sender    request, slab plus one or 0
+//!  Cancelled  rank: its sender    request, slab plus one or 0
+//!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted
+//!  Data                           transfer, offset                                              payload: the bytes
 //! ```
 //!
 //! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory
@@ -35,7 +35,7 @@ use super::arrival::{self, Arrived, is_awaited, matched_record};
 use super::departure::{self, Append, finish_send};
 use super::error::{GlobalError, strange};
 use super::grant::{CHUNK_BYTES, Grant};
-use super::landing;
+use super::landing::{self, Ahead};
 use super::link::Links;
 use super::matched::Matched;
 use super::message::{BUDGET_BYTES, local, place};
@@ -342,11 +342,8 @@ impl PointToPointEngine {
                 continue;
             }
             let is_staged = staged::applies(env.memory);
-            if !is_staged
-                && Self::leaves_to_ranks(env)
-                && let Some(landing) = landing::begin(env.memory, &matched)?
-            {
-                for grant in landing::due_grants(landing, env.payload_bytes) {
+            if !is_staged && Self::leaves_to_ranks(env) && landing::begin(env.memory, &matched)?.is_some() {
+                for grant in landing::due_grants(env.memory, node, env.payload_bytes, Ahead::Memory)? {
                     env.links.send(node, &grant.record());
                 }
                 continue;
@@ -609,7 +606,7 @@ impl PointToPointEngine {
         let written =
             unsafe { rank_memory::write(env.processes, memory, to.0, address, data.as_ptr(), data.len()) };
         if is_done(memory, written)? {
-            for grant in landing::count(landing, env.completer, bytes, env.payload_bytes)? {
+            for grant in landing::count(landing, env.completer, bytes, env.payload_bytes, Ahead::Memory)? {
                 env.links.send(from, &grant.record());
             }
             return Ok(true);
@@ -629,6 +626,7 @@ impl PointToPointEngine {
             moved,
         };
         memory.landings().free(landing);
+        landing::note_come(memory, from, granted - moved)?;
         if granted < total {
             self.to_grant.push_back(id);
         }

@@ -4,16 +4,16 @@
 //!
 //! What it can take: sends whose bytes ride in their descriptor or have come with it, or for which a receive
 //! waits; what is told of matches; grants of bytes of its own, which it sends; and bytes that are its own. Of
-//! anything else it leaves the record in its link, for the NIC thread, and goes past it.
-//! Only descriptors of sends keep their order, and the bytes of a message: what comes behind one that stays,
-//! because there is no room for it say, stays, too. Invariant: what the NIC thread holds back of a node's, on
-//! its way out or in, no descriptor goes past, and no bytes of a message ([`crate::memory::node_state`]).
+//! anything else it leaves the record in its link, for the NIC thread, and goes past it. Only descriptors of
+//! sends keep their order, and the bytes of a message: what comes behind one that stays, because there is no
+//! room for it say, stays, too. Invariant: what the NIC thread holds back of a node's, on its way out or in,
+//! no descriptor goes past, and no grant or bytes of a message ([`crate::memory::node_state`]).
 
 use super::arrival::{self, Arrived, is_awaited, matched_record};
 use super::departure::{self, Append, finish_send};
 use super::error::GlobalError;
 use super::grant::Grant;
-use super::landing;
+use super::landing::{self, Ahead};
 use super::link::PATIENT_RECORDS;
 use super::matched::Matched;
 use super::message::{payload_bytes, place};
@@ -85,7 +85,7 @@ pub enum Taken {
     ByThread,
     /// It stays, and so do those behind it.
     Stays,
-    /// The same, until there is room for an answer, which is soon: it is nothing for the NIC thread.
+    /// It stays until there is room for an answer, and is shown again. Others may go past it.
     StaysForNow,
 }
 
@@ -141,7 +141,8 @@ impl Waiter {
         let mut completer = Completer::new(memory, Pacing::of(memory));
         let payload_bytes = payload_bytes(links.record_bytes() as u64);
         let bytes = &mut self.bytes;
-        let mut pass = Pass { memory, own, bytes, payload_bytes, urgent: SmallVec::new(), sent: 0, taken: 0 };
+        let (urgent, stays_of) = (SmallVec::new(), None);
+        let mut pass = Pass { memory, own, bytes, payload_bytes, urgent, stays_of, sent: 0, taken: 0 };
         // What is to leave leaves first: somebody waits for it.
         pass.take_matches(links)?;
         let room = &mut self.room;
@@ -189,6 +190,8 @@ struct Pass<'m> {
     payload_bytes: u64,
     /// Nodes for which something was appended that somebody waits for.
     urgent: SmallVec<[u32; 8]>,
+    /// The node of which a grant stays for now: so do those behind it.
+    stays_of: Option<u32>,
     sent: u64,
     taken: u64,
 }
@@ -255,6 +258,9 @@ impl Pass<'_> {
         if memory.local_rank(grant.rank)? != Some(own.rank) || grant.place == 0 && staged::applies(memory) {
             return Ok(Taken::ByThread);
         }
+        if self.stays_of == Some(from) {
+            return Ok(Taken::StaysForNow);
+        }
         let state = memory.node_state(from)?;
         let length = grant.range.bytes;
         if state.grants.get() != 0 || state.data.get() != 0 || length > self.payload_bytes {
@@ -262,15 +268,20 @@ impl Pass<'_> {
         }
         let bytes: &[u8] = if grant.place != 0 {
             self.bytes.clear();
-            grant.append_from_slabs(memory, own.rank, self.bytes)?;
+            if grant.append_from_slabs(memory, own.rank, self.bytes).is_err() {
+                return Ok(Taken::Stays);
+            }
             self.bytes
         } else if let Some(buffer) = (own.sent_from)(grant.request, grant.buffer()) {
-            // SAFETY: the request is one of this rank's sends that is not complete.
-            unsafe { grant.own(&buffer)? }
+            // SAFETY: the request is one of this rank's sends that it has not seen the end of: the program
+            // has not got its buffer back.
+            let Ok(bytes) = (unsafe { grant.own(&buffer) }) else { return Ok(Taken::Stays) };
+            bytes
         } else {
             return Ok(Taken::Stays);
         };
         if !answer(&grant.data().header(length as usize), bytes) {
+            self.stays_of = Some(from);
             return Ok(Taken::StaysForNow);
         }
         self.note_sent(from, true)?;
@@ -295,16 +306,24 @@ impl Pass<'_> {
         if receiver != self.own.rank {
             return Ok(Taken::ByThread);
         }
+        if self.is_held_up(from)? {
+            // The next grants would go past those that the NIC thread holds back.
+            return Ok(Taken::Stays);
+        }
         let told = Buffer { address: landing.to.get(), bytes: landing.bytes.get() };
         let buffer = (self.own.received_in)(request, told);
         let range = landing::range_of(landing, from, offset, shown.payload_bytes() as u64);
         let (Ok(range), Some(buffer)) = (range, buffer) else { return Ok(Taken::Stays) };
         let to = buffer.at(range)? as *mut u8;
-        // SAFETY: within the buffer that the program gave for this message, which is not over: the program
-        // leaves it alone until then.
+        // SAFETY: within the buffer of a receive of which this rank has not seen the end, so that the program
+        // has not got it back; and a landing is gone when its receive is complete.
         shown.copy_payload(unsafe { std::slice::from_raw_parts_mut(to, range.bytes as usize) });
-        for grant in landing::count(landing, completer, range.bytes, self.payload_bytes)? {
-            answer(&grant.record().header(0), &[]);
+        let due = landing::count(landing, completer, range.bytes, self.payload_bytes, Ahead::Ring)?;
+        for (i, grant) in due.iter().enumerate() {
+            if !answer(&grant.record().header(0), &[]) {
+                landing::take_back(self.memory, from, &due[i..])?;
+                break;
+            }
             self.note_sent(from, true)?;
         }
         Ok(Taken::Here)
@@ -363,9 +382,10 @@ impl Pass<'_> {
                     break;
                 }
                 let Some(landing) = landing::begin(memory, &matched)? else { break };
-                let grants = landing::due_grants(landing, self.payload_bytes);
-                let grants: Vec<_> = grants.iter().map(|grant| grant.record().header(0)).collect();
-                if !links.append_all(node, &grants) {
+                let due = landing::due_grants(memory, node, self.payload_bytes, Ahead::Ring)?;
+                let grants: SmallVec<[_; 8]> = due.iter().map(|grant| grant.record().header(0)).collect();
+                if !grants.is_empty() && !links.append_all(node, &grants) {
+                    landing::take_back(memory, node, &due)?;
                     memory.landings().free(landing);
                     break;
                 }

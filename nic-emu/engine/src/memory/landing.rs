@@ -86,6 +86,15 @@ impl Landings {
         self.places.get(place as usize).filter(|landing| landing.id.get() == id)
     }
 
+    /// The oldest one of this node's of which not all is granted.
+    pub fn oldest_waiting(&self, node: u32) -> Option<&Landing> {
+        let number = |landing: &&Landing| landing.id.get() & ((1 << NUMBER_BITS) - 1);
+        let waits = |landing: &&Landing| {
+            landing.id.get() != 0 && landing.node.get() == node && landing.granted.get() < landing.bytes.get()
+        };
+        self.places.iter().filter(waits).min_by_key(number)
+    }
+
     /// Gives one back.
     pub fn free(&self, landing: &Landing) {
         landing.id.set(0);

@@ -19,7 +19,9 @@ pub struct NodeState {
     pub grants: Word,
     /// Records of data for it that the NIC thread has not handed to the link: no data goes past them.
     pub data: Word,
-    _pad: [u32; 9],
+    /// Bytes that it was asked for, of landings, and that have not come.
+    pub granted: Word64,
+    _pad: [u32; 6],
 }
 
 const _: () = assert!(size_of::<NodeState>() == 64);
