@@ -31,7 +31,7 @@ const ANSWERS: usize = 2 * LOOKS;
 const ANSWER_BYTES: usize = ROAD_HEADER_BYTES + 64;
 /// Frames that one pass sends over a link.
 const FRAMES_A_PASS: usize = 8;
-/// Looks without room for answers after which others are to see to that: some 0.1 ms.
+/// Looks without room for answers after which others are to see to that.
 const STUCK_LOOKS: u32 = 64;
 
 /// Which descriptors of a process are those of the links, as text: `MEMORY:RING_BYTES:NODES` and then

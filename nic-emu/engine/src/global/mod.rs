@@ -36,7 +36,7 @@
 //! | `point_to_point` | BS, BR, DH |
 //! | `message` | messages of ranks, as records name them |
 //! | `departure`, `arrival` | of these, what a rank that waits does as well: descriptors leave, and come |
-//! | `matched`, `grant`, `landing` | the same: what is matched, whose bytes are granted, sent, and put where they go |
+//! | `matched`, `grant`, `landing` | the same: what is matched; bytes that are granted, sent, put in place |
 //! | `waiter` | a rank that waits does it |
 //! | `gather` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |

@@ -54,7 +54,7 @@ pub(super) struct Outgoing {
 
 /// A message for a rank of this node.
 #[derive(Debug)]
-struct Landing {
+struct StagedReceive {
     to: RankRequest,
     bytes: u64,
     /// Where the bytes begin that go this way.
@@ -72,7 +72,7 @@ struct Landing {
 pub struct Staged {
     pub(super) outgoing: BTreeMap<RankRequest, Outgoing>,
     /// By the number that names it.
-    landing: BTreeMap<u64, Landing>,
+    landing: BTreeMap<u64, StagedReceive>,
     /// How windows are filled.
     policy: Option<Policy>,
 }
@@ -100,7 +100,7 @@ impl Staged {
     /// are in place.
     pub fn expect(&mut self, id: u64, to: RankRequest, (bytes, first): (u64, u64)) {
         let (put, granted, come) = (first, first, VecDeque::new());
-        self.landing.insert(id, Landing { to, bytes, first, granted, put, come, transfer: None });
+        self.landing.insert(id, StagedReceive { to, bytes, first, granted, put, come, transfer: None });
     }
 
     /// Whether [`Self::expect`] was told of it.
@@ -242,7 +242,7 @@ impl Outgoing {
     }
 }
 
-impl Landing {
+impl StagedReceive {
     /// The transfer by which its rank gets it; none while all are in use.
     fn start(&mut self, completer: &mut Completer<'_>) -> Result<Option<u32>, Corrupt> {
         if self.transfer.is_none() {

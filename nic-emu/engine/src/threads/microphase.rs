@@ -17,7 +17,8 @@ macro_rules! microphases {
 
         impl Microphase {
             /// All, in the order of a slice.
-            pub const ALL: [Microphase; [$(Microphase::$microphase),+].len()] = [$(Microphase::$microphase),+];
+            pub const ALL: [Microphase; [$(Microphase::$microphase),+].len()] =
+                [$(Microphase::$microphase),+];
 
             /// Notes in a record of EMDS how long it took.
             pub(crate) fn note_length(self, record: &mut LocalRecord, ns: u64) {

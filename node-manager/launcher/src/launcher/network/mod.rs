@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `port` | this node's end, before the others are known |
-//! | `tcp`, `quic`, `ofi` | how the end of each is made: a line of the table in `bcs-core/src/transport.rs` names each |
+//! | `tcp`, `quic`, `ofi` | how the end of each is made: the table in `bcs-core/src/transport.rs` names them |
 
 mod ofi;
 mod port;
@@ -18,7 +18,10 @@ pub use port::{JobFabric, JobPort};
 
 /// Makes [`bind`] of the table of transports.
 macro_rules! ends {
-    ($($(#[$doc:meta])* $name:ident: $transport:ident $(($($detail:tt)*))?, $seals:literal, $protocol:literal;)+) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident: $transport:ident $(($($detail:tt)*))?, $seals:literal, $protocol:literal;
+    )+) => {
         /// Binds this node's end.
         ///
         /// # Errors
