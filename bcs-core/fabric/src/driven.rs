@@ -42,6 +42,11 @@ pub trait Driven: Fabric + AsFd + Send {
         None
     }
 
+    /// Whether other processes can drive the links, once these are up ([`Self::share_links`]).
+    fn has_links_to_share(&self) -> bool {
+        false
+    }
+
     /// The links, if other processes can drive them, which they may from now on. From then on records of the
     /// [`Road`](crate::Road) that nobody polls stay in the links.
     fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {

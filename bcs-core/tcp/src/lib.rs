@@ -509,6 +509,10 @@ impl<M: GlobalMemory + Send> Driven for TcpFabric<M> {
         Self::unconnected(self)
     }
 
+    fn has_links_to_share(&self) -> bool {
+        true
+    }
+
     fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {
         self.is_shared = true;
         let mut sockets = Vec::new();

@@ -1,10 +1,12 @@
 //! The crowd: whether more want to run on this machine than it has processors.
 //!
 //! In a job on several nodes ranks and NIC threads wait for packets, which no yield brings about. Who polls
-//! for them on a processor that nobody else wants is quickest; on one that others want it is in their way,
-//! and Linux lets it be for a whole slice of a millisecond and more where the others are in another
-//! scheduling group (a session of its own, a container), since a yield gives way to one's own group only. So
-//! who polls asks now and then how many want to run, and sleeps where that is too many.
+//! for them on a processor that nobody else wants is quickest. On one that others want, it depends on them.
+//! Where they only wait, too, all yield, and each has its turn after microseconds. Where they compute, a yield
+//! takes a slice of theirs; and there are systems where one gives way to nobody, because the others are in
+//! another scheduling group (a session of its own, a container). So who polls asks now and then how many want
+//! to run, looks how long its yields take, and sleeps where more want to run than there are processors and
+//! its yields give way to nobody, or for long.
 //!
 //! Who sleeps leaves its messages to NIC threads, which then want to run, too: a crowd would stay one by
 //! itself when those have long gone who made it. So the machine is taken for free again after a while, and
@@ -23,6 +25,20 @@ const MOST_PRESSURE: u32 = 32;
 /// is takes half of [`MOST_PRESSURE`] answers, some 0.3 ms.
 const CROWDED_NS: RangeInclusive<u64> = 1_000_000..=64_000_000;
 
+/// How long a yield takes that gives way to others who yield, too, in nanoseconds. One that gives way to
+/// nobody takes 400, one that switches 1,300 and a look of the other's, one to who computes a slice of the
+/// system's: 100,000 and more.
+const TURN_NS: RangeInclusive<u64> = 900..=50_000;
+
+/// What yields are taken to need before any was measured.
+const HOPED_NS: u64 = 10_000;
+
+/// The most that a single yield counts as: one that an interrupt made long tells little.
+const LONGEST_YIELD_NS: u64 = 4 * *TURN_NS.end();
+
+/// Of so many yields the mean is taken.
+const YIELDS: u64 = 8;
+
 /// Asks how many want to run.
 #[derive(Debug)]
 pub struct Crowd {
@@ -31,6 +47,8 @@ pub struct Crowd {
     processors: u32,
     asked_ns: u64,
     is_crowded: bool,
+    /// How long the yields of who asks have taken lately, in nanoseconds; none of who does not say it.
+    yield_ns: Option<u64>,
     /// Of the last answers, how many more said that it is than that it is not: 0 to [`MOST_PRESSURE`].
     pressure: u32,
     /// When the pressure came to count as that of a crowd last.
@@ -51,10 +69,28 @@ impl Crowd {
             processors: u32::try_from(online).map_or(cores, |online| online.max(1)),
             asked_ns: 0,
             is_crowded: local_ranks >= cores,
+            yield_ns: None,
             pressure: 0,
             crowded_at_ns: 0,
             crowded_for_ns: *CROWDED_NS.start(),
         }
+    }
+
+    /// The same for who says how long its yields take.
+    pub fn of_yielding(local_ranks: u32, cores: u32) -> Self {
+        Self { yield_ns: Some(HOPED_NS), ..Self::new(local_ranks, cores) }
+    }
+
+    /// A yield took so long.
+    pub fn note_yield(&mut self, ns: u64) {
+        if let Some(mean) = &mut self.yield_ns {
+            *mean = (*mean * (YIELDS - 1) + ns.min(LONGEST_YIELD_NS)) / YIELDS;
+        }
+    }
+
+    /// Whether all who want this processor wait, too, and have it in turns.
+    fn takes_turns(&self) -> bool {
+        self.yield_ns.is_some_and(|ns| TURN_NS.contains(&ns))
     }
 
     /// Whether it has mostly been crowded lately, as far as somebody has asked: a thread that looks at
@@ -66,7 +102,7 @@ impl Crowd {
         }
     }
 
-    /// Whether more want to run than there are processors, the caller included.
+    /// Whether more want to run than there are processors, the caller included, and do not take turns.
     pub fn is_crowded(&mut self, now_ns: u64) -> bool {
         let Some(file) = &self.file else { return self.is_crowded };
         if now_ns.saturating_sub(self.asked_ns) >= CROWD_GOOD_FOR_NS {
@@ -74,7 +110,8 @@ impl Crowd {
             let mut text = [0; 128];
             let running =
                 rustix::io::pread(file, &mut text, 0).ok().and_then(|length| running(&text[..length]));
-            self.is_crowded = running.is_none_or(|running| running > self.processors);
+            let are_many = running.is_none_or(|running| running > self.processors);
+            self.is_crowded = are_many && !self.takes_turns();
             self.press(now_ns);
         }
         self.is_crowded
@@ -102,6 +139,8 @@ impl Crowd {
             self.crowded_at_ns = now_ns;
         } else if since_ns >= self.crowded_for_ns {
             self.pressure = 0;
+            // Who sleeps does not yield, so it is tried again whether that is any good.
+            self.yield_ns = self.yield_ns.map(|_| HOPED_NS);
         }
     }
 }
@@ -169,6 +208,39 @@ mod tests {
         let crowded = crowded_looks(&mut crowd, 0, 2 * SECOND..2 * SECOND + 20);
         assert_eq!(crowded, 20 - u64::from(MOST_PRESSURE / 2));
         assert_eq!(crowd.crowded_for_ns, *CROWDED_NS.start());
+    }
+
+    #[test]
+    fn who_has_its_turn_soon_is_in_no_crowd_and_who_waits_long_or_gives_way_to_nobody_is() {
+        let mut crowd = Crowd::of_yielding(1, u32::MAX);
+        if crowd.file.is_none() {
+            return;
+        }
+        const SECOND: u64 = 1_000_000_000 / CROWD_GOOD_FOR_NS;
+        let mut looks = 0..0;
+        let mut after_yields_of = |ns: u64| {
+            looks = looks.end..looks.end + SECOND / 4;
+            looks
+                .clone()
+                .map(|look| {
+                    // Who is in a crowd sleeps, and does not yield.
+                    if !crowd.stays_crowded() {
+                        crowd.note_yield(ns);
+                    }
+                    crowded_looks(&mut crowd, 0, look..look + 1)
+                })
+                .sum::<u64>()
+        };
+        assert_eq!(after_yields_of(2_000), 0);
+        for alone_or_beside_who_computes in [400, 100_000, 3_000_000] {
+            let crowded = after_yields_of(alone_or_beside_who_computes);
+            assert!(crowded > SECOND / 4 * 8 / 10, "{crowded} of {}", SECOND / 4);
+        }
+        let longest = CROWDED_NS.end() / CROWD_GOOD_FOR_NS;
+        let crowded = after_yields_of(20_000);
+        assert!(crowded <= longest, "{crowded}");
+        crowd.note_yield(u64::MAX);
+        assert!(crowd.takes_turns(), "one long yield tells nothing");
     }
 
     #[test]

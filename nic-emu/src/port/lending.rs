@@ -268,6 +268,21 @@ impl Port {
         waiting.yields > policy::YIELDS_OF_SEVERAL || waiting.request != RequestId::NONE && gives_way
     }
 
+    /// The time, where it is of use.
+    #[cold]
+    pub(super) fn now_ns(&self) -> u64 {
+        self.crowd.as_ref().map_or(0, |_| (self.clock)())
+    }
+
+    /// This rank has yielded, at that time: how long that took says who else wants its core.
+    #[cold]
+    pub(super) fn note_yield(&mut self, begun_ns: u64) {
+        let now = self.now_ns();
+        if let Some(crowd) = &mut self.crowd {
+            crowd.note_yield(now.saturating_sub(begun_ns));
+        }
+    }
+
     /// Whether there is nothing that this rank should do rather than sleep.
     #[cold]
     pub fn may_stay_asleep(&self) -> bool {

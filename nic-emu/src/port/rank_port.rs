@@ -201,7 +201,7 @@ impl Port {
     /// (`crate::host::wake_pipe`).
     pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
         let header = self.memory.header();
-        let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
+        let crowd = Crowd::of_yielding(self.memory.layout().local_ranks, header.cores.get());
         let waiting = WaitPolicy::of(&self.memory, true);
         Self { wake_pipe: Some(writer), crowd: Some(crowd), waiting, is_hasty: true, ..self }
     }

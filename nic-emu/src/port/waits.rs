@@ -125,7 +125,9 @@ fn rest<W: Waits, T>(
     ready: &mut impl FnMut(&mut W) -> Result<Option<T>, W::Error>,
 ) -> Result<Option<T>, W::Error> {
     if !waiter.port().should_sleep(waiting) {
+        let begun = waiter.port().now_ns();
         waiter.without_port(rustix::thread::sched_yield);
+        waiter.port().note_yield(begun);
         return Ok(None);
     }
     waiter.in_turn(|waiter| {

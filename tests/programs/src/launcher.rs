@@ -5,11 +5,10 @@
 //! started after the processes, the job ended when a rank fails, a deadlock is found or time is up, and
 //! whoever is left killed.
 
-use bcs_core::{JobId, NodeId, Placement, PortRange, Rank, SliceLength, Transport};
+use bcs_core::{JobId, NodeId, NodeSet, Placement, PortRange, Rank, SliceLength, Transport};
 use bcs_credentials::{self as credentials, Credential};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
-use nic_emu::global::{GlobalLayout, neighbours};
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
 use nic_emu::host::shared_links::places_of;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
@@ -252,13 +251,13 @@ fn networks(transport: &Transport, nodes: u32) -> Vec<JobFabric> {
     let roster: Vec<Member> = members.collect();
     let join = |port: Box<dyn JobPort>| port.connect(roster.clone()).expect("a roster");
     let mut networks: Vec<JobFabric> = ports.into_iter().map(join).collect();
-    let layout = GlobalLayout::new(nodes);
-    let needed = |node| neighbours(layout, NodeId(node));
-    for (network, node) in networks.iter_mut().zip(0..) {
-        network.begin_connect(&needed(node));
+    let needed: Vec<NodeSet> =
+        networks.iter().map(|network| network::linked_at_start(network, nodes)).collect();
+    for (network, needed) in networks.iter_mut().zip(&needed) {
+        network.begin_connect(needed);
     }
     let begin = now();
-    while networks.iter().zip(0..).any(|(network, node)| network.unconnected().intersects(&needed(node))) {
+    while networks.iter().zip(&needed).any(|(network, needed)| network.unconnected().intersects(needed)) {
         assert!(begin.elapsed() < PATIENCE, "the nodes of a test, which are this machine, do not meet");
         for network in &mut networks {
             network.progress().expect("a network of a test");

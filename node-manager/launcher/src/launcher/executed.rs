@@ -9,7 +9,7 @@
 //! node manager, ends the wait at once; what the ranks will have around them is what the user had, nothing of
 //! this process's own.
 
-use super::network::{self, JobFabric, because};
+use super::network::{self, JobFabric, because, linked_at_start};
 use super::{Base, Launcher, Prepared};
 use crate::control::{Channel, Command, Notice, Received};
 use crate::launch::{JobNetwork, Launch, Surroundings};
@@ -17,8 +17,7 @@ use crate::lifecycle::EXPLANATION;
 use crate::nic::JobNic;
 use crate::signals::{self, Signal, SignalSet};
 use crate::verdict::{STATUS_USAGE, Verdict};
-use bcs_core::{NodeId, NodeSet};
-use nic_emu::global::{self, GlobalLayout};
+use bcs_core::NodeId;
 use nic_emu::hang;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
@@ -200,9 +199,10 @@ impl Waiting {
     }
 
     fn bring_up(&mut self, launch: &Launch, fabric: &mut JobFabric) -> Result<(), Stop> {
-        fabric.begin_connect(&needed(launch));
+        let needed = linked_at_start(fabric, launch.job.placement.nodes());
+        fabric.begin_connect(&needed);
         let until = Instant::now() + PATIENCE;
-        while fabric.unconnected().intersects(&needed(launch)) {
+        while fabric.unconnected().intersects(&needed) {
             if let Some(command) = self.drive(launch, fabric, Some(until))? {
                 return Err(out_of_turn(&command));
             }
@@ -224,7 +224,8 @@ impl Waiting {
         fabric
             .progress()
             .map_err(|error| Stop::failed(format!("cannot drive the job's network: {error}")))?;
-        let missing = fabric.unconnected().intersection(&needed(launch));
+        let needed = linked_at_start(fabric, launch.job.placement.nodes());
+        let missing = fabric.unconnected().intersection(&needed);
         let broken = missing.iter().find_map(|node| Some((node, fabric.why_lost(node)?)));
         // Without one they were up, and who has left in order since then was told to.
         let late = missing.first().filter(|_| until.is_some_and(|until| Instant::now() >= until));
@@ -302,11 +303,6 @@ impl Waiting {
         // Interrupted, or refused for want of memory: whoever called looks again.
         let _ = poll(&mut wait, timeout.as_ref());
     }
-}
-
-/// The nodes to which this one needs a link in every job.
-fn needed(launch: &Launch) -> NodeSet {
-    global::neighbours(GlobalLayout::new(launch.job.placement.nodes()), launch.node)
 }
 
 /// The node manager says something that cannot follow what it has said.

@@ -14,7 +14,7 @@ use crate::launch::JobNetwork;
 use bcs_core::Transport;
 use bcs_credentials::Credential;
 pub(super) use port::because;
-pub use port::{JobFabric, JobPort};
+pub use port::{JobFabric, JobPort, linked_at_start};
 
 /// Makes [`bind`] of the table of transports.
 macro_rules! ends {

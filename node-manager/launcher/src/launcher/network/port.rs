@@ -1,12 +1,12 @@
 //! This node's end of a job's network, before the others are known.
 
 use crate::launch::{JobNetwork, Member};
-use bcs_core::EventTable;
+use bcs_core::{EventTable, NodeSet};
 use bcs_fabric::DrivenRoad;
 use bcs_quic::{MappedMemory, map_memory};
 use bcs_tcp::{Silence, TcpOptions};
-use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
+use nic_emu::global::{GlobalLayout, neighbours};
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,6 +18,20 @@ pub type JobFabric = Box<dyn DrivenRoad>;
 /// may be so busy, or stand still, for seconds. Of a host that is dead the machine manager, which asks all of
 /// them all the time, tells much sooner.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
+
+/// Nodes of a job up to which all links are up before its ranks start, where ranks can drive them: they inherit
+/// those that are. To bring up a link takes each end some 0.5 ms.
+const MESHED_NODES: u32 = 16;
+
+/// The nodes of a job of so many to which this one needs a link before its ranks start: with few nodes all of
+/// them, else those next to it in the tree of global slices. Other links come up when they are needed.
+pub fn linked_at_start(fabric: &JobFabric, nodes: u32) -> NodeSet {
+    let node = fabric.node();
+    match fabric.has_links_to_share() && nodes <= MESHED_NODES {
+        true => NodeSet::all(nodes).iter().filter(|other| *other != node).collect(),
+        false => neighbours(GlobalLayout::new(nodes), node),
+    }
+}
 
 /// This node's end.
 pub trait JobPort {
