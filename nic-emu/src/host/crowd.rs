@@ -2,11 +2,11 @@
 //!
 //! In a job on several nodes ranks and NIC threads wait for packets, which no yield brings about. Who polls
 //! for them on a processor that nobody else wants is quickest. On one that others want, it depends on them.
-//! Where they only wait, too, all yield, and each has its turn after microseconds. Where they compute, a yield
-//! takes a slice of theirs; and there are systems where one gives way to nobody, because the others are in
-//! another scheduling group (a session of its own, a container). So who polls asks now and then how many want
-//! to run, looks how long its yields take, and sleeps where more want to run than there are processors and
-//! its yields give way to nobody, or for long.
+//! Where they only wait, too, all yield, and each has its turn after microseconds. Where they compute, a
+//! yield takes a slice of theirs; and there are systems where one gives way to nobody, because the others are
+//! in another scheduling group (a session of its own, a container). So who polls asks now and then how many
+//! want to run, looks how long its yields take, and sleeps where more want to run than there are processors
+//! and its yields give way to nobody, or for long.
 //!
 //! Who sleeps leaves its messages to NIC threads, which then want to run, too: a crowd would stay one by
 //! itself when those have long gone who made it. So the machine is taken for free again after a while, and
