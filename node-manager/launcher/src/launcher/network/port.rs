@@ -21,7 +21,7 @@ pub(super) const SILENCE: Duration = Duration::from_secs(10);
 
 /// Nodes of a job up to which all links are up before its ranks start, where ranks can drive them: they
 /// inherit those that are up. To bring up a link takes each end some 0.5 ms.
-const MESHED_NODES: u32 = 16;
+const MESHED_NODES: u32 = 8;
 
 /// The nodes of a job of so many to which this one needs a link before its ranks start: with few nodes all of
 /// them, else those next to it in the tree of global slices. Other links come up when they are needed.
@@ -80,9 +80,8 @@ mod tests {
 
     #[test]
     fn ranks_of_few_nodes_find_all_links_up_and_those_of_many_the_tree() {
-        for (nodes, ranks_drive) in [(2, true), (16, true), (17, true), (2, false), (16, false), (300, true)]
-        {
-            let is_meshed = ranks_drive && nodes <= 16;
+        for (nodes, ranks_drive) in [(2, true), (8, true), (9, true), (2, false), (8, false), (300, true)] {
+            let is_meshed = ranks_drive && nodes <= 8;
             let of_all: Vec<NodeSet> =
                 (0..nodes).map(|node| linked(NodeId(node), nodes, ranks_drive)).collect();
             for (node, linked) in (0..).map(NodeId).zip(&of_all) {
