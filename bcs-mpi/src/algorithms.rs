@@ -15,7 +15,7 @@ macro_rules! table_of_algorithms {
             /// MPI_Bcast.
             bcast(&Broadcast) {
                 "nic" Slab broadcast_on_nic, if |s| s.fits_nic() || s.can_move_slabs(),
-                    when |s| s.fits_nic() || s.is_up_to(BROADCAST_SLABS);
+                    when |s| s.fits_nic() && !s.spreads_by_messages() || s.is_up_to(BROADCAST_SLABS);
                 "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(),
                     when |s| !s.is_pair_up_to(MOST_OF_A_PAIR);
                 "binomial" Messages binomial_broadcast, if |_| true, when |_| true;

@@ -201,6 +201,11 @@ impl Party {
         with(|process| Ok(process.port.is_crowded())).unwrap_or(false)
     }
 
+    /// Whether messages to other nodes leave as soon as they are posted.
+    pub fn sends_at_once(&self) -> bool {
+        with(|process| Ok(process.port.sends_at_once())).unwrap_or(false)
+    }
+
     /// Whether there is no other member, in either group.
     pub fn is_alone(&self) -> bool {
         self.on_nic.1 == 1
