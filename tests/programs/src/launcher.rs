@@ -235,7 +235,7 @@ fn links(network: Option<&mut JobFabric>, nodes: u32) -> Option<(String, Vec<Raw
 }
 
 /// A network between nodes that are all this machine, made as a job's program launchers make it, whose links
-/// of every job are up.
+/// that ranks are to find up are up.
 fn networks(transport: &Transport, nodes: u32) -> Vec<JobFabric> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node{node}")).collect();
     let credentials = credentials::mint("test", names.iter().map(String::as_str)).expect("keys for a test");

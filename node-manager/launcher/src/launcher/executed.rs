@@ -176,7 +176,7 @@ impl Waiting {
         }
     }
 
-    /// Binds this node's end of the job's network, and brings up the links that every job needs.
+    /// Binds this node's end of the job's network, and brings up the links that ranks are to find up.
     fn connect(&mut self, launch: &Launch, network: &JobNetwork) -> Result<JobFabric, Stop> {
         let broken = |what: &str, error: &dyn std::fmt::Display| Stop::failed(because(what, error));
         let port = network::bind(network).map_err(Stop::failed)?;
