@@ -148,13 +148,13 @@ impl<'a> Situation<'a> {
         self.bytes.is_some_and(|bytes| bytes <= most)
     }
 
-    /// A broadcast has members on several nodes, and is quicker by messages, which leave as soon as they are
-    /// posted: on the NIC members meet. Broadcasts of 8 B with one root take 6 to 8 us so with 2 ranks on two
-    /// hosts, and 112 by the NIC, with 8 on four hosts 50 to 55, and 350 to 390; with roots in turn 57 to 71
-    /// and 120 to 128, 290 to 340 and 340 to 360 (`storm run -n 2 --ppn 1 --collective bcast=nic microbench
-    /// bcast0,bcast --sizes 8`). With fixed slices each message takes one and a half.
+    /// A broadcast that blocks has members on several nodes, and is quicker by messages, which leave as soon
+    /// as they are posted: on the NIC members meet. Broadcasts of 8 B with one root take 6 to 8 us so with 2
+    /// ranks on two hosts, and 112 by the NIC, with 8 on four hosts 50 to 55, and 350 to 390; with roots in
+    /// turn 57 to 71 and 120 to 128, 290 to 340 and 340 to 360 (`storm run -n 2 --ppn 1 --collective
+    /// bcast=nic microbench bcast0,bcast --sizes 8`). With fixed slices each message takes one and a half.
     fn spreads_by_messages(&self) -> bool {
-        !self.is_on_one_node() && self.party.is_some_and(Party::sends_at_once)
+        !self.is_on_one_node() && self.blocks() && self.party.is_some_and(Party::sends_at_once)
     }
 
     /// The NIC can do the operation.

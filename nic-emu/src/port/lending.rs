@@ -268,18 +268,15 @@ impl Port {
         waiting.yields > policy::YIELDS_OF_SEVERAL || waiting.request != RequestId::NONE && gives_way
     }
 
-    /// The time, where it is of use.
-    #[cold]
-    pub(super) fn now_ns(&self) -> u64 {
-        self.crowd.as_ref().map_or(0, |_| (self.clock)())
+    /// What yields are timed by, where it matters how long they take.
+    pub(super) fn clock_of_yields(&self) -> Option<fn() -> u64> {
+        self.crowd.as_ref().map(|_| self.clock)
     }
 
-    /// This rank has yielded, at that time: how long that took says who else wants its core.
-    #[cold]
-    pub(super) fn note_yield(&mut self, begun_ns: u64) {
-        let now = self.now_ns();
+    /// A yield of this rank took so long, which says who else wants its core.
+    pub(super) fn note_yield(&mut self, ns: u64) {
         if let Some(crowd) = &mut self.crowd {
-            crowd.note_yield(now.saturating_sub(begun_ns));
+            crowd.note_yield(ns);
         }
     }
 
