@@ -88,6 +88,16 @@ fn vectors_of_256_mb_go_between_four_hosts() {
 }
 
 #[test]
+fn ranks_of_four_hosts_inherit_the_links_to_all_others() {
+    let cluster = Cluster::take();
+    let ended =
+        run(&mut cluster.storm_run(&["-n", "4", "--ppn", "1", "sh", "-c", "echo $BCS_LINKS"])).succeeds();
+    // MEMORY:BYTES:NODES, and a part for each link.
+    let links: Vec<usize> = ended.stdout.lines().map(|places| places.split(',').skip(1).count()).collect();
+    assert_eq!(links, [3; 4], "{ended:?}");
+}
+
+#[test]
 fn launchers_alone_drive_the_network_where_the_user_wants_that() {
     let cluster = Cluster::take();
     let compiled = Compiled::checking("drift");

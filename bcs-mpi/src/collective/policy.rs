@@ -84,6 +84,21 @@ const LEAST_OF_HALVING: usize = 8;
 /// scan --sizes 1K,16K`).
 const LEAST_OF_DOUBLING: usize = 8 << 10;
 
+/// Whether a broadcast that blocks, and that the NIC could do, is quicker by messages: between nodes, where
+/// messages leave as soon as they are posted (with fixed slices each takes one and a half). On the NIC
+/// members meet. Times of 8 B in µs, by messages and by the NIC, two rounds each:
+///
+/// | | root 0 | roots in turn |
+/// |---|---|---|
+/// | 2 ranks on two hosts | 8, 6 and 113, 111 | 57, 71 and 128, 119 |
+/// | 4 ranks on four hosts | 47, 41 and 251, 253 | 207, 234 and 254, 262 |
+/// | 8 ranks on four hosts | 55, 50 and 392, 345 | 289, 337 and 363, 342 |
+///
+/// (`storm run -n 8 --ppn 2 --collective bcast=nic microbench bcast0,bcast --sizes 8`)
+pub fn spreads_by_messages(spans_nodes: bool, sends_at_once: bool) -> bool {
+    spans_nodes && sends_at_once
+}
+
 /// What all members know of a call.
 pub struct Situation<'a> {
     members: &'a dyn Membership,
@@ -148,13 +163,10 @@ impl<'a> Situation<'a> {
         self.bytes.is_some_and(|bytes| bytes <= most)
     }
 
-    /// A broadcast that blocks has members on several nodes, and is quicker by messages, which leave as soon
-    /// as they are posted: on the NIC members meet. Broadcasts of 8 B with one root take 6 to 8 us so with 2
-    /// ranks on two hosts, and 112 by the NIC, with 8 on four hosts 50 to 55, and 350 to 390; with roots in
-    /// turn 57 to 71 and 120 to 128, 290 to 340 and 340 to 360 (`storm run -n 2 --ppn 1 --collective
-    /// bcast=nic microbench bcast0,bcast --sizes 8`). With fixed slices each message takes one and a half.
+    /// A broadcast that blocks is quicker by messages.
     fn spreads_by_messages(&self) -> bool {
-        !self.is_on_one_node() && self.blocks() && self.party.is_some_and(Party::sends_at_once)
+        let sends_at_once = self.party.is_some_and(Party::sends_at_once);
+        self.blocks() && spreads_by_messages(!self.is_on_one_node(), sends_at_once)
     }
 
     /// The NIC can do the operation.

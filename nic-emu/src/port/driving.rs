@@ -9,9 +9,9 @@ use crate::memory::token::Holder;
 use crate::policy::DRIVING_NS;
 
 impl Port {
-    /// Whether this rank drives the links when it waits: not where others want its core, so that it sleeps
-    /// soon; nor with a collective under way, which is the NIC thread's: that would leave the links to this
-    /// rank until it knows of the collective, and to a rank that does not get a processor.
+    /// Whether this rank drives the links when it waits: not in a crowd, where it sleeps soon; nor with a
+    /// collective under way, which is the NIC thread's: that would leave the links to this rank until it
+    /// knows of the collective, and to a rank that does not get a processor.
     #[inline]
     pub(super) fn drives(&self) -> bool {
         self.links.as_ref().is_some_and(|driving| driving.away_until_ns == 0)

@@ -79,12 +79,6 @@ impl Port {
         self.waiting.shares_cores()
     }
 
-    /// Whether messages to other nodes leave as soon as they are posted, and not with a slice.
-    #[inline]
-    pub fn sends_at_once(&self) -> bool {
-        !self.pacing.strobes_all()
-    }
-
     /// Where another rank's lane is read next.
     #[inline]
     pub fn lane_reader(&self, local_rank: LocalRank) -> LaneReader {

@@ -208,8 +208,14 @@ impl Port {
 
     /// The same port of a rank that can drive the links of its job, where its slices let ranks do that.
     pub fn with_links(self, links: SharedLinks) -> Self {
-        let drives = !self.pacing.strobes_all();
+        let drives = self.sends_at_once();
         Self { links: drives.then(|| Box::new(LinkDriver::new(links))), ..self }
+    }
+
+    /// Whether messages to other nodes leave as soon as they are posted, and not with a slice.
+    #[inline]
+    pub fn sends_at_once(&self) -> bool {
+        !self.pacing.strobes_all()
     }
 
     /// The NIC memory.

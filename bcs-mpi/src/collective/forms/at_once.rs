@@ -71,11 +71,10 @@ pub(super) fn broadcast(
     let Some(memory) = block.together() else { return Ok(false) };
     let communicator = process.communicator(comm)?;
     let (bytes, is_root) = (block.bytes, communicator.rank == root);
-    let is_on_one_node = communicator.local.1 as u32 == communicator.on_nic.1;
     if form != Form::Blocking
         || communicator.size == 1
         || !(1..=SLAB_BYTES).contains(&bytes)
-        || !is_on_one_node && process.port.sends_at_once()
+        || policy::spreads_by_messages(communicator.spans_nodes(), process.port.sends_at_once())
         || !wants_nic(process, comm, Collective::bcast)?
     {
         return Ok(false);
@@ -114,7 +113,7 @@ pub(super) fn bring(
     if form != Form::Blocking
         || agreed.differs
         || size == 1
-        || communicator.local.1 as u32 != communicator.on_nic.1
+        || communicator.spans_nodes()
         || !(1..=SLAB_BYTES).contains(&bytes)
         || !wants_nic(process, comm, pattern.collective())?
     {

@@ -77,7 +77,7 @@ const fn row(numbers: [u32; 8]) -> WaitPolicy {
 /// How ranks wait: on one node, and on one of several; each with a core for each rank, and with more ranks
 /// than cores, where a rank that waits gives way at once. Of several nodes, what a rank has posted may be for
 /// another one, so the rank leaves it to nobody; and it soon asks whether the NIC thread, or anybody else,
-/// wants its core (`nic_emu::host::crowd`).
+/// wants its core, and takes no turns (`nic_emu::host::crowd`, which has the numbers of that).
 #[rustfmt::skip]
 pub const WAITS: [[WaitPolicy; 2]; 2] = [[
     //  polls  watches  patience  trust  claim_yields  yields  meeting_looks  lane_looks

@@ -3,18 +3,21 @@
 //! | file | holds |
 //! |---|---|
 //! | `port` | this node's end, before the others are known |
+//! | `at_start` | which links are up before ranks start |
 //! | `tcp`, `quic`, `ofi` | how the end of each is made: the table in `bcs-core/src/transport.rs` names them |
 
+mod at_start;
 mod ofi;
 mod port;
 mod quic;
 mod tcp;
 
 use crate::launch::JobNetwork;
+pub use at_start::{MESHED_NODES, linked_at_start};
 use bcs_core::Transport;
 use bcs_credentials::Credential;
 pub(super) use port::because;
-pub use port::{JobFabric, JobPort, linked_at_start};
+pub use port::{JobFabric, JobPort};
 
 /// Makes [`bind`] of the table of transports.
 macro_rules! ends {
