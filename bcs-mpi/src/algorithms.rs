@@ -12,6 +12,11 @@
 macro_rules! table_of_algorithms {
     ($take:ident) => {
         $take! {
+            /// MPI_Barrier.
+            barrier(&Synchronization) {
+                "nic" Slab barrier_on_nic, if |_| true, when |s| !s.meets_by_messages();
+                "dissemination" Messages barrier_by_dissemination, if |_| true, when |_| true;
+            }
             /// MPI_Bcast.
             bcast(&Broadcast) {
                 "nic" Slab broadcast_on_nic, if |s| s.fits_nic() || s.can_move_slabs(),
@@ -23,7 +28,7 @@ macro_rules! table_of_algorithms {
             /// MPI_Gather and MPI_Gatherv.
             gather(&Movement<'_>) {
                 "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
-                    when |s| s.fits_board() || s.is_up_to(2);
+                    when |s| s.fits_board() && !s.spreads_by_messages() || s.is_up_to(2);
                 "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |s| !s.is_pair();
                 "binomial" Messages binomial_gather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
                 "direct" Messages move_directly, if |_| true, when |_| true;
@@ -32,7 +37,7 @@ macro_rules! table_of_algorithms {
             scatter(&Movement<'_>) {
                 "nic" Slab scatter_on_nic,
                     if |s| s.fits_nic() && s.gives_something() || s.can_move_slabs(),
-                    when |s| s.fits_nic() || s.is_up_to(4);
+                    when |s| s.fits_nic() && !s.spreads_by_messages() || s.is_up_to(4);
                 "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |s| !s.is_pair();
                 "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),
                     when |s| s.is_small_among_many(s.size());
@@ -41,7 +46,7 @@ macro_rules! table_of_algorithms {
             /// MPI_Allgather and MPI_Allgatherv.
             allgather(&Movement<'_>) {
                 "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
-                    when |s| s.fits_board() || s.is_up_to(8);
+                    when |s| s.fits_board() && !s.meets_by_messages() || s.is_up_to(8);
                 "exchange" Exchange move_in_exchange, if |s| s.can_exchange(),
                     when |s| !s.is_pair_up_to(MOST_OF_A_PAIR);
                 "bruck" Messages bruck_allgather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
@@ -50,7 +55,7 @@ macro_rules! table_of_algorithms {
             /// MPI_Alltoall, its v and w forms; bytes are those of a member's blocks together.
             alltoall(&Movement<'_>) {
                 "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
-                    when |s| s.fits_board() || s.is_up_to(s.size());
+                    when |s| s.fits_board() && !s.meets_by_messages() || s.is_up_to(s.size());
                 "exchange" Exchange move_in_exchange, if |s| s.can_exchange(),
                     when |s| !s.is_pair_up_to(2 * MOST_OF_A_PAIR);
                 "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
@@ -62,21 +67,25 @@ macro_rules! table_of_algorithms {
             /// MPI_Allreduce.
             allreduce(&Combination) {
                 "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
-                    when |s| s.fits_nic() || s.is_up_to(s.size());
-                "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |s| s.fits_board();
+                    when |s| s.fits_nic() && !s.meets_by_messages() || s.is_up_to(s.size());
+                "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
+                    when |s| s.fits_board() && !s.meets_by_messages();
                 "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(),
                     when |s| !s.is_pair_up_to(MOST_OF_A_PAIRS_TREE);
                 "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
                 "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
                 "shares" Messages reduce_by_shares, if |s| s.travels_as_it_lies(), when |s| s.has_shares();
+                "doubling" Messages reduce_by_doubling, if |s| s.size().is_power_of_two(),
+                    when |s| s.all_get() && s.meets_by_messages() && s.fits_slab();
                 "tree" Messages reduce_along_tree, if |_| true, when |_| true;
             }
             /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
             reduce_scatter(&Combination) {
                 "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
-                    when |s| s.fits_nic() && !s.is_on_one_node() || s.bytes() <= INLINE_BYTES || s.is_up_to(s.size());
+                    when |s| (s.fits_nic() && !s.is_on_one_node() || s.bytes() <= INLINE_BYTES)
+                        && !s.meets_by_messages() || s.is_up_to(s.size());
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
-                    when |s| s.fits_board() || s.is_up_to(s.size() / 2);
+                    when |s| s.fits_board() && !s.meets_by_messages() || s.is_up_to(s.size() / 2);
                 "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(),
                     when |s| !s.is_pair_up_to(2 * MOST_OF_A_PAIRS_TREE);
                 "lanes" Messages reduce_scatter_in_lanes, if |s| s.has_lanes(), when |s| s.goes_by_nodes();
@@ -86,7 +95,7 @@ macro_rules! table_of_algorithms {
             /// MPI_Scan and MPI_Exscan.
             scan(&Combination) {
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
-                    when |s| s.fits_board() || s.is_up_to(s.size() / 2);
+                    when |s| s.fits_board() && !s.spreads_by_messages() || s.is_up_to(s.size() / 2);
                 "exchange" Exchange scan_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
                 "shares" Messages scan_by_shares, if |s| s.travels_as_it_lies(),
                     when |s| s.bytes() >= LEAST_BETWEEN_NODES;

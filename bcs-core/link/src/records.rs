@@ -194,6 +194,12 @@ impl<'a> Taker<'a> {
         Ok(at)
     }
 
+    /// How many bytes of the ring records keep that lie between the first that nobody has taken and this
+    /// position, with those that were taken there.
+    pub fn kept_before(&self, position: u64) -> u64 {
+        position.wrapping_sub(self.tail)
+    }
+
     /// Whether a record is there of which that holds. It stays.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! The operations of an intracommunicator, as the futures that calls launch: each takes the algorithm that
 //! [`policy`] says.
 
+use super::algorithm;
 use super::policy::{self, Situation, Transport};
+use crate::collective::algorithm::Synchronization;
 use crate::collective::{Agreed, Block, Broadcast, Combination, Movement, Pattern, Results, Side, Wires};
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
@@ -50,6 +52,23 @@ pub async fn bring(
     placed
 }
 
+/// Members meet, in a call that blocks. By messages they compare what they have announced before; where that
+/// is not the same, the NIC says whether it fits, so that nobody leaves a barrier behind a call that does
+/// not.
+///
+/// # Errors
+/// Members have announced what does not fit; the NIC fails.
+pub async fn synchronize(party: Party) -> MpiResult {
+    let number = policy::choice(Collective::barrier, &Situation::of(&party, None, None));
+    let synchronization = Synchronization::of(party.history()?);
+    policy::barrier::run(number, &party, &synchronization).await?;
+    if synchronization.differs() {
+        algorithm::barrier_on_nic(&party, &synchronization).await?;
+        party.begin_history()?;
+    }
+    Ok(())
+}
+
 /// Brings the root's block to all.
 ///
 /// # Errors
@@ -87,7 +106,7 @@ pub async fn combine(party: Party, combination: Combination) -> MpiResult {
         combination.store(&combination.load(0, *count)?, 0);
         return Ok(());
     }
-    let situation = Situation::of(&party, Some(combination.bytes()), Some(reduction));
+    let situation = Situation::of(&party, Some(combination.bytes()), Some(reduction)).with_results(results);
     let number = policy::choice(results.collective(), &situation);
     match results {
         Results::All => policy::allreduce::run(number, &party, &combination).await,

@@ -7,7 +7,8 @@
 //! COLLECTIVE=ALGORITHM microbench` measures one beside another.
 
 use super::algorithm;
-use crate::collective::{Broadcast, Combination, Movement, Reduction};
+use crate::collective::algorithm::Synchronization;
+use crate::collective::{Broadcast, Combination, Movement, Reduction, Results};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::collective::Collective;
 use crate::process::monitor::note_algorithm;
@@ -84,19 +85,21 @@ const LEAST_OF_HALVING: usize = 8;
 /// scan --sizes 1K,16K`).
 const LEAST_OF_DOUBLING: usize = 8 << 10;
 
-/// Whether a broadcast that blocks, and that the NIC could do, is quicker by messages: between nodes, where
-/// messages leave as soon as they are posted (with fixed slices each takes one and a half). On the NIC
-/// members meet. Times of 8 B in µs, by messages and by the NIC, two rounds each:
-///
-/// | | root 0 | roots in turn |
-/// |---|---|---|
-/// | 2 ranks on two hosts | 8, 6 and 113, 111 | 57, 71 and 128, 119 |
-/// | 4 ranks on four hosts | 47, 41 and 251, 253 | 207, 234 and 254, 262 |
-/// | 8 ranks on four hosts | 55, 50 and 392, 345 | 289, 337 and 363, 342 |
-///
-/// (`storm run -n 8 --ppn 2 --collective bcast=nic microbench bcast0,bcast --sizes 8`)
+/// Members up to which collectives in which everybody waits for everybody are quicker by messages between
+/// nodes. With more, each of a machine with two processors, messages take as long as the NIC or longer.
+const FEW_BETWEEN_NODES: u32 = 4;
+
+/// Whether a collective that blocks, that the NIC could do, and in which members wait for some of the others
+/// alone (a broadcast, a gather, a scatter, a scan) is quicker by messages: between nodes, where messages
+/// leave as soon as they are posted (with fixed slices each takes one and a half). On the NIC members meet.
 pub fn spreads_by_messages(spans_nodes: bool, sends_at_once: bool) -> bool {
     spans_nodes && sends_at_once
+}
+
+/// The same of a collective of so many members in which everybody waits for everybody, and of reductions to
+/// one root, whose loops fill the processor of the last member on the way.
+pub fn meets_by_messages(members: u32, spans_nodes: bool, sends_at_once: bool) -> bool {
+    members <= FEW_BETWEEN_NODES && spreads_by_messages(spans_nodes, sends_at_once)
 }
 
 /// What all members know of a call.
@@ -108,6 +111,8 @@ pub struct Situation<'a> {
     bytes: Option<usize>,
     /// How vectors are combined, if they are.
     reduction: Option<&'a Reduction>,
+    /// The result goes to all.
+    all_get: bool,
     /// Where members are, once that is asked.
     nodes: OnceCell<Option<Rc<Nodes>>>,
 }
@@ -125,7 +130,17 @@ impl<'a> Situation<'a> {
         bytes: Option<usize>,
         reduction: Option<&'a Reduction>,
     ) -> Self {
-        Self { members, party: None, bytes, reduction, nodes: OnceCell::new() }
+        Self { members, party: None, bytes, reduction, all_get: false, nodes: OnceCell::new() }
+    }
+
+    /// Who gets what of the vectors that are combined.
+    pub fn with_results(self, results: &Results) -> Self {
+        Self { all_get: matches!(results, Results::All), ..self }
+    }
+
+    /// All members get all of the result.
+    fn all_get(&self) -> bool {
+        self.all_get
     }
 
     /// A call waits for the operation's end.
@@ -163,10 +178,24 @@ impl<'a> Situation<'a> {
         self.bytes.is_some_and(|bytes| bytes <= most)
     }
 
-    /// A broadcast that blocks is quicker by messages.
+    /// A member gives a slab at most.
+    fn fits_slab(&self) -> bool {
+        self.bytes() <= SLAB_BYTES
+    }
+
+    /// Messages to other nodes leave at once, and the call waits for them.
+    fn waits_for_messages(&self) -> bool {
+        self.blocks() && self.party.is_some_and(Party::sends_at_once)
+    }
+
+    /// Quicker by messages than on the NIC, where members wait for some of the others alone.
     fn spreads_by_messages(&self) -> bool {
-        let sends_at_once = self.party.is_some_and(Party::sends_at_once);
-        self.blocks() && spreads_by_messages(!self.is_on_one_node(), sends_at_once)
+        spreads_by_messages(!self.is_on_one_node(), self.waits_for_messages())
+    }
+
+    /// Quicker by messages than on the NIC, where everybody waits for everybody.
+    fn meets_by_messages(&self) -> bool {
+        meets_by_messages(self.members.size(), !self.is_on_one_node(), self.waits_for_messages())
     }
 
     /// The NIC can do the operation.

@@ -12,6 +12,7 @@ use super::attributes::Attributes;
 use super::contexts::Contexts;
 use super::group::Group;
 use super::hints::Hints;
+use super::history::History;
 use super::topology::wiring::Wiring;
 use super::topology::{Neighbours, Topology};
 use crate::constants::*;
@@ -54,6 +55,8 @@ pub struct Communicator {
     pub local: (u16, u16),
     /// Collectives so far.
     pub sequence: u32,
+    /// What this member has announced since all members last met on the NIC to compare it.
+    pub history: History,
     /// The context of the collectives of what this is made in: of a duplicate that a persistent request
     /// has for itself, that of what it is a duplicate of; of a hidden intracommunicator, that of the
     /// intercommunicator. If that is broken, so is this.
@@ -91,6 +94,7 @@ impl Communicator {
             on_nic: (rank, group.size()),
             local,
             sequence: 0,
+            history: History::default(),
             made_in: None,
             attributes: Attributes::default(),
             topology: None,

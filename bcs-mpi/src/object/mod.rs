@@ -3,7 +3,7 @@
 //!
 //! - [`attributes`], [`group`], [`datatype`], [`error_handler`], [`session`];
 //! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
-//! - [`topology`], [`hints`], `contexts`, [`communicator`], [`communicators`];
+//! - [`topology`], [`hints`], [`history`], `contexts`, [`communicator`], [`communicators`];
 //! - [`attached_buffer`], [`request`].
 
 pub mod attached_buffer;
@@ -16,6 +16,7 @@ pub mod datatype;
 pub mod error_handler;
 pub mod group;
 pub mod hints;
+pub mod history;
 pub mod request;
 pub mod session;
 pub mod topology;

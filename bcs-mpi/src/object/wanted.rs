@@ -106,7 +106,8 @@ mod tests {
     fn wrong_names_are_answered_with_the_right_ones() {
         let told = |text: &str| Wanted::parse(text).unwrap_err();
         assert!(told("allreduce").contains("COLLECTIVE=ALGORITHM"));
-        assert!(told("barrier=tree").contains("allreduce"));
+        assert!(told("wait=tree").contains("allreduce"));
+        assert!(told("barrier=tree").contains("dissemination"));
         assert!(told("allreduce=rings").contains("shares"));
     }
 }

@@ -37,7 +37,7 @@ impl Arrival {
     /// A barrier.
     pub const BARRIER: Self = Self { kind: CollectiveKind::Barrier, ..Self::board(0, (0, 0), 0) };
 
-    /// A board, or an announcement.
+    /// A board; or what is said in an announcement, whose kind [`super::Party::announce`] sets.
     pub const fn board(root: u32, operation: (u8, u8), most_bytes: usize) -> Self {
         Self { kind: CollectiveKind::Board, operation, root, most_bytes }
     }

@@ -21,13 +21,14 @@ use crate::error::MpiResult;
 use crate::object::Group;
 use crate::object::communicators::Communicators;
 use crate::object::contexts::Contexts;
+use crate::object::history::History;
 use crate::object::wanted::Wanted;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process, ready, with};
 use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::Context;
-use nic_emu::descriptor::{Check, INLINE_BYTES};
+use nic_emu::descriptor::{Check, CollectiveKind, INLINE_BYTES};
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
@@ -373,11 +374,32 @@ impl Party {
         if self.is_alone() {
             return Ok(());
         }
-        let collective = self.collective(process, arrival)?;
+        let arrival = Arrival { kind: CollectiveKind::Announcement, ..*arrival };
+        let collective = self.collective(process, &arrival)?;
+        process.communicator_mut(self.comm)?.history.add(&collective);
         // SAFETY: nothing is given.
         unsafe { tell(process, &collective, (std::ptr::null(), 0), false, None)? };
         process.progress.has_posted = true;
         Ok(())
+    }
+
+    /// What this member has announced in the communicator.
+    ///
+    /// # Errors
+    /// The communicator is gone.
+    pub fn history(&self) -> MpiResult<History> {
+        with(|process| Ok(process.communicator(self.comm)?.history))
+    }
+
+    /// All members' announcements have been compared.
+    ///
+    /// # Errors
+    /// The communicator is gone.
+    pub fn begin_history(&self) -> MpiResult {
+        with(|process| {
+            process.communicator_mut(self.comm)?.history = History::default();
+            Ok(())
+        })
     }
 
     /// An arrival of this member. The operation's number is that of the first one. A call that blocks may

@@ -8,6 +8,7 @@
 
 use crate::simulated::{Sent, members_on, run};
 use bcs_mpi::MpiResult;
+use bcs_mpi::collective::algorithm::Synchronization;
 use bcs_mpi::collective::block::Agreed;
 use bcs_mpi::collective::combination::{Combination, Results, ScanKind};
 use bcs_mpi::collective::movement::{Broadcast, Movement, Pattern};
@@ -91,6 +92,15 @@ fn cost_of_broadcast(nodes: &[u32], way: usize) -> Cost {
     Cost::of(nodes, &sent, BYTES)
 }
 
+fn cost_of_barrier(nodes: &[u32], way: usize) -> Cost {
+    let (results, sent) = run(nodes, &mut Rng::with_seed(1), |member| async move {
+        policy::barrier::run_by_messages(way, &member, &Synchronization::default()).await
+    });
+    all_well(&results);
+    // Of the nine bytes of a history.
+    Cost::of(nodes, &sent, 9)
+}
+
 fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
     let reduction = crate::random::sum_of_doubles();
     // An element for each member, so that shares are alike.
@@ -131,6 +141,7 @@ fn cost(name: &str, way: usize, nodes: &[u32]) -> Option<Cost> {
         return None;
     }
     Some(match name {
+        "barrier" => cost_of_barrier(nodes, way),
         "bcast" => cost_of_broadcast(nodes, way),
         "gather" => cost_of_movement(nodes, Pattern::Gather(0), name, way),
         "scatter" => cost_of_movement(nodes, Pattern::Scatter(0), name, way),
@@ -175,6 +186,10 @@ fn bound(name: &str, way: &str, members: f64, nodes: f64) -> Cost {
         }
         ("reduce", "shares") => of(2.0, members, 1.0, each),
         ("allreduce", "shares") => of(3.0, members * (1.0 + each), 1.0 + each, each + 1.0),
+        ("barrier", "dissemination") => of(log(members), log(members), log(members), each * log(members)),
+        ("reduce" | "allreduce", "doubling") => {
+            of(log(members), log(members), log(members), each * log(members))
+        }
         ("reduce", "halving") => of(log(members) + 1.0, log(members) + 1.0, 1.0, each),
         ("allreduce", "halving") => of(2.0 * log(members), 2.0 * log(members), 2.0, 2.0 * each),
         ("reduce", "lanes") => of(3.0, members + 1.0, 2.0, 1.0 + 1.0),

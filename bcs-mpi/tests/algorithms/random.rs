@@ -3,6 +3,7 @@
 
 use crate::simulated::{Member, members_on, run};
 use bcs_mpi::MpiResult;
+use bcs_mpi::collective::algorithm::Synchronization;
 use bcs_mpi::collective::block::Agreed;
 use bcs_mpi::collective::combination::{Combination, Results, ScanKind};
 use bcs_mpi::collective::movement::{Broadcast, Movement, Pattern};
@@ -14,9 +15,11 @@ use bcs_mpi::constants::{MPI_DOUBLE, MPI_SUM};
 use bcs_mpi::error::Problem;
 use bcs_mpi::object::collective::Collective;
 use bcs_mpi::object::datatype::Datatypes;
+use bcs_mpi::object::history::History;
 use bcs_mpi::progress::{Membership, Memory};
 use fastrand::Rng;
 use nic_emu::arith::Arithmetic;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -196,6 +199,37 @@ fn of_an_alltoall_a_block_that_does_not_fit_is_told_by_whom_it_was_given() {
         let longer = room + random.usize(1..3000);
         let sent = if room > 0 && random.bool() { random.usize(0..room) } else { longer };
         blocks_arrive(&nodes, Pattern::Alltoall, &lengths, Some(Misfit { from, to, sent }), random);
+    }
+}
+
+#[test]
+fn a_barrier_is_left_when_all_have_come_to_it() {
+    for seed in seeds() {
+        let random = &mut Rng::with_seed(seed);
+        let nodes = random_nodes(random);
+        let placement = members_on(&nodes);
+        for way in ways(policy::barrier::ALGORITHMS, &Situation::apart(&placement, None, None)) {
+            let come = Cell::new(0);
+            // Of nobody, or of some, whom all learn of.
+            let odd: Vec<bool> = match random.bool() {
+                true => nodes.iter().map(|_| random.u8(0..4) == 0).collect(),
+                false => vec![false; nodes.len()],
+            };
+            let differ = odd.contains(&true) && odd.contains(&false);
+            let (results, _) = run(&nodes, random, |member| {
+                let (come, all) = (&come, nodes.len());
+                let history = History(u64::from(odd[member.rank() as usize]));
+                async move {
+                    come.set(come.get() + 1);
+                    let synchronization = Synchronization::of(history);
+                    policy::barrier::run_by_messages(way, &member, &synchronization).await?;
+                    assert_eq!(come.get(), all, "seed {seed}: who has come when {} leaves", member.rank());
+                    assert_eq!(synchronization.differs(), differ, "seed {seed}: {}", member.rank());
+                    Ok(())
+                }
+            });
+            assert!(results.iter().all(Result::is_ok), "seed {seed}: {results:?}");
+        }
     }
 }
 

@@ -6,12 +6,13 @@
 //! yield takes a slice of theirs; and there are systems where one gives way to nobody, because the others are
 //! in another scheduling group (a session of its own, a container). So who polls asks now and then how many
 //! want to run. A NIC thread sleeps where more want to run than there are processors. A rank looks how long
-//! its yields take, too, and sleeps there only if they give way to nobody, or for long.
+//! it waits for a processor each time, too ([`super::turns`]), and sleeps there only if that is long.
 //!
 //! Who sleeps leaves its messages to NIC threads, which then want to run, too: a crowd would stay one by
 //! itself when those have long gone who made it. So the machine is taken for free again after a while, and
 //! later each time that it turns out not to be.
 
+use super::turns::Turns;
 use crate::policy::CROWD_GOOD_FOR_NS;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -25,20 +26,6 @@ const MOST_PRESSURE: u32 = 32;
 /// is takes half of [`MOST_PRESSURE`] answers, some 0.3 ms.
 const CROWDED_NS: RangeInclusive<u64> = 1_000_000..=64_000_000;
 
-/// How long a yield takes that gives way to others who yield, too, in nanoseconds. One that gives way to
-/// nobody takes 400, one that switches 1,300 and a look of the other's, one to who computes a slice of the
-/// system's: 100,000 and more.
-const TURN_NS: RangeInclusive<u64> = 900..=50_000;
-
-/// What yields are taken to need before any was measured.
-const HOPED_NS: u64 = 10_000;
-
-/// The most that a single yield counts as: one that an interrupt made long tells little.
-const LONGEST_YIELD_NS: u64 = 4 * *TURN_NS.end();
-
-/// Of so many yields the mean is taken.
-const YIELDS: u64 = 8;
-
 /// Asks how many want to run.
 #[derive(Debug)]
 pub struct Crowd {
@@ -46,9 +33,11 @@ pub struct Crowd {
     file: Option<OwnedFd>,
     processors: u32,
     asked_ns: u64,
+    /// More want to run than there are processors.
+    are_many: bool,
     is_crowded: bool,
-    /// How long the yields of who asks have taken lately, in nanoseconds; none of who does not say it.
-    yield_ns: Option<u64>,
+    /// The turns of who asks, if it yields to others.
+    turns: Option<Turns>,
     /// Of the last answers, how many more said that it is than that it is not: 0 to [`MOST_PRESSURE`].
     pressure: u32,
     /// When the pressure came to count as that of a crowd last.
@@ -68,29 +57,18 @@ impl Crowd {
             file: rustix::fs::open("/proc/loadavg", flags, Mode::empty()).ok(),
             processors: u32::try_from(online).map_or(cores, |online| online.max(1)),
             asked_ns: 0,
+            are_many: local_ranks >= cores,
             is_crowded: local_ranks >= cores,
-            yield_ns: None,
+            turns: None,
             pressure: 0,
             crowded_at_ns: 0,
             crowded_for_ns: *CROWDED_NS.start(),
         }
     }
 
-    /// The same for who says how long its yields take.
+    /// The same for who yields to others.
     pub fn of_yielding(local_ranks: u32, cores: u32) -> Self {
-        Self { yield_ns: Some(HOPED_NS), ..Self::new(local_ranks, cores) }
-    }
-
-    /// A yield took so long.
-    pub fn note_yield(&mut self, ns: u64) {
-        if let Some(mean) = &mut self.yield_ns {
-            *mean = (*mean * (YIELDS - 1) + ns.min(LONGEST_YIELD_NS)) / YIELDS;
-        }
-    }
-
-    /// Whether all who want this processor wait, too, and have it in turns.
-    fn takes_turns(&self) -> bool {
-        self.yield_ns.is_some_and(|ns| TURN_NS.contains(&ns))
+        Self { turns: Some(Turns::default()), ..Self::new(local_ranks, cores) }
     }
 
     /// Whether it has mostly been crowded lately, as far as somebody has asked: a thread that looks at
@@ -102,7 +80,13 @@ impl Crowd {
         }
     }
 
-    /// Whether more want to run than there are processors, the caller included, and do not take turns.
+    /// Whether more want to run than there are processors, and some of them the caller's, as far as somebody
+    /// has asked.
+    pub fn shares_its_processor(&self) -> bool {
+        self.are_many && self.turns.as_ref().is_none_or(Turns::are_shared)
+    }
+
+    /// Whether more want to run than there are processors, and the caller has to wait long for its turns.
     pub fn is_crowded(&mut self, now_ns: u64) -> bool {
         let Some(file) = &self.file else { return self.is_crowded };
         if now_ns.saturating_sub(self.asked_ns) >= CROWD_GOOD_FOR_NS {
@@ -110,8 +94,9 @@ impl Crowd {
             let mut text = [0; 128];
             let running =
                 rustix::io::pread(file, &mut text, 0).ok().and_then(|length| running(&text[..length]));
-            let are_many = running.is_none_or(|running| running > self.processors);
-            self.is_crowded = are_many && !self.takes_turns();
+            self.are_many = running.is_none_or(|running| running > self.processors);
+            self.is_crowded =
+                self.are_many && !self.turns.as_mut().is_some_and(|turns| has_its_turns(turns, now_ns));
             self.press(now_ns);
         }
         self.is_crowded
@@ -139,10 +124,16 @@ impl Crowd {
             self.crowded_at_ns = now_ns;
         } else if since_ns >= self.crowded_for_ns {
             self.pressure = 0;
-            // Who sleeps does not yield, so it is tried again whether that is any good.
-            self.yield_ns = self.yield_ns.map(|_| HOPED_NS);
+            // Who sleeps has no turns, so it is tried again whether they are short.
+            self.turns.iter_mut().for_each(Turns::forget);
         }
     }
+}
+
+/// Whether who asks waits for a processor only as long as those take who wait, too.
+fn has_its_turns(turns: &mut Turns, now_ns: u64) -> bool {
+    turns.look(now_ns);
+    turns.are_short()
 }
 
 /// Of `/proc/loadavg`: the first number of the fourth field, "currently runnable kernel scheduling entities"
@@ -217,32 +208,35 @@ mod tests {
     }
 
     #[test]
-    fn who_has_its_turn_soon_is_in_no_crowd_and_who_waits_long_or_gives_way_to_nobody_is() {
-        let Some(mut crowd) = asked(Crowd::of_yielding(1, u32::MAX)) else { return };
-        let mut looks = 0..0;
-        let mut after_yields_of = |ns: u64| {
-            looks = looks.end..looks.end + SECOND / 4;
-            looks
-                .clone()
+    fn who_has_its_turns_soon_is_in_no_crowd() {
+        let Some(crowd) = asked(Crowd::of_yielding(1, u32::MAX)) else { return };
+        let told = rustix::fs::memfd_create("schedstat", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let mut crowd = Crowd { turns: Some(Turns::told_by(told.try_clone().unwrap())), ..crowd };
+        let (mut waited_ns, mut turns, mut looks) = (0, 1, 0);
+        let mut after_turns_of = |crowd: &mut Crowd, ns: u64| {
+            let from = looks;
+            looks += SECOND / 4;
+            (from..looks)
                 .map(|look| {
-                    // Who is in a crowd sleeps, and does not yield.
+                    // Who is in a crowd sleeps, and wants no processor.
                     if !crowd.stays_crowded() {
-                        crowd.note_yield(ns);
+                        (waited_ns, turns) = (waited_ns + ns, turns + 1);
                     }
-                    crowded_looks(&mut crowd, 0, look..look + 1)
+                    let text = format!("{:020} {waited_ns:020} {turns:020}\n", 0);
+                    rustix::io::pwrite(&told, text.as_bytes(), 0).unwrap();
+                    crowded_looks(crowd, 0, look..look + 1)
                 })
                 .sum::<u64>()
         };
-        assert_eq!(after_yields_of(2_000), 0);
-        for alone_or_beside_who_computes in [400, 100_000, 3_000_000] {
-            let crowded = after_yields_of(alone_or_beside_who_computes);
+        for alone_or_beside_who_waits in [0, 2_000, 100_000] {
+            assert_eq!(after_turns_of(&mut crowd, alone_or_beside_who_waits), 0);
+        }
+        for beside_who_computes in [700_000, 3_000_000] {
+            let crowded = after_turns_of(&mut crowd, beside_who_computes);
             assert!(crowded > SECOND / 4 * 8 / 10, "{crowded} of {}", SECOND / 4);
         }
         let longest = CROWDED_NS.end() / CROWD_GOOD_FOR_NS;
-        let crowded = after_yields_of(20_000);
-        assert!(crowded <= longest, "{crowded}");
-        crowd.note_yield(u64::MAX);
-        assert!(crowd.takes_turns(), "one long yield tells nothing");
+        assert!(after_turns_of(&mut crowd, 2_000) <= longest);
     }
 
     #[test]

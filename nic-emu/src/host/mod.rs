@@ -10,7 +10,7 @@
 //! | `cross_memory` | the memory of the ranks' processes |
 //! | `clock`, `process` | what the system says of the time and of this process |
 //! | `abort` | how a process ends the job |
-//! | `crowd` | whether others want the core |
+//! | `crowd`, `turns` | whether others want the core |
 //! | `priority`, `time_slice` | real-time priority, short slices |
 
 pub mod abort;
@@ -24,6 +24,7 @@ pub mod priority;
 pub(crate) mod process;
 pub mod shared_links;
 pub mod time_slice;
+pub(crate) mod turns;
 pub mod waiting;
 pub(crate) mod wake_pipe;
 

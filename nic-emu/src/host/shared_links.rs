@@ -27,6 +27,9 @@ const LOOKS: usize = 64;
 /// Answers to which it may come, some of which are several grants: there is room for so many before it
 /// begins.
 const ANSWERS: usize = 2 * LOOKS;
+/// The part of a link's ring, from the first record that lies there for the NIC thread on, with which that is
+/// woken: nothing of it has room for what is to come.
+const KEPT_PART: u64 = 4;
 /// Bytes of an answer.
 const ANSWER_BYTES: usize = ROAD_HEADER_BYTES + 64;
 /// Frames that one pass sends over a link.
@@ -225,6 +228,7 @@ impl NodeLinks for SharedLinks {
             if end.received_to() == *past || !end.has_records() {
                 continue;
             }
+            let most_kept = end.layout().ring_bytes() as u64 / KEPT_PART;
             // The NIC thread is at it just now, and may have looked before the last of it came.
             let (Some(mut taker), Ok(Some(mut appender))) = (end.taker(), end.appender()) else {
                 left.for_thread = true;
@@ -265,6 +269,7 @@ impl NodeLinks for SharedLinks {
                         return Verdict::Leave;
                     }
                     Ok(Taken::Stays) => left.in_the_way = true,
+                    Ok(Taken::ByThreadInTime) => return Verdict::Leave,
                     Ok(Taken::StaysForNow) => {
                         (*is_behind, stays) = (true, true);
                         return Verdict::Leave;
@@ -278,6 +283,8 @@ impl NodeLinks for SharedLinks {
             }
             // A link that has ended is the NIC thread's.
             let Ok(gone_past) = gone_past else { continue };
+            // What lies there for later keeps the room of all behind it.
+            left.for_thread |= taker.kept_before(gone_past) >= most_kept;
             // What stays for now is shown again: for as long as something leaves.
             drop((taker, appender));
             match stays {
@@ -400,6 +407,27 @@ mod tests {
     }
 
     const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
+
+    #[test]
+    fn what_lies_there_for_later_is_soon_wanted_when_much_has_come_behind_it() {
+        let mut pair = pair(16 << 10);
+        let [one, other] = &mut pair;
+        let record: Vec<u8> = HEADER.iter().copied().chain((0..900).map(|i| i as u8)).collect();
+        let mut wanted = Vec::new();
+        for round in 0..6 {
+            assert!(one.append(1, &record));
+            one.send(1);
+            other.receive();
+            let mut look = |_: u32, _: &dyn Shown, _: &mut crate::global::Answer<'_>| {
+                Ok(if round == 0 { Taken::ByThreadInTime } else { Taken::Here })
+            };
+            let left = other.take(&mut look).unwrap();
+            assert!(!left.in_the_way);
+            wanted.push(left.for_thread);
+        }
+        // A quarter of the ring is 4 KB.
+        assert_eq!(wanted, [false, false, false, false, true, true]);
+    }
 
     /// Rings of 16 KB, and 400 KB that go one way: what has come is taken, and the other end says no more
     /// than that.

@@ -1,5 +1,6 @@
 //! Driving: a rank that waits drives the links to other nodes, between two looks at what it waits for
-//! ([`crate::global::Waiter`]). What it cannot do itself it wakes the NIC thread for.
+//! ([`crate::global::Waiter`]). What it cannot do itself it wakes the NIC thread for, unless nobody waits for
+//! it.
 
 use super::error::PortError;
 use super::outstanding::Purpose;
@@ -60,7 +61,7 @@ impl Port {
         if !token.looks_free() || !token.try_take(Holder::rank(self.local_rank)) {
             return Ok(false);
         }
-        let arrived = self.memory.header().remote.arrived.get();
+        let awaited = self.memory.header().remote.awaited.get();
         let outstanding = &self.outstanding;
         let own = Own {
             rank: self.local_rank,
@@ -76,7 +77,7 @@ impl Port {
             self.memory.header().remote.driven_ns.set(0);
         }
         self.wake(&passed.touched);
-        if passed.left.in_the_way || passed.left.for_thread || arrived != self.arrived.replace(arrived) {
+        if passed.left.in_the_way || passed.left.for_thread || awaited != self.awaited.replace(awaited) {
             self.wake_nic_thread();
         }
         Ok(passed.moved)

@@ -68,12 +68,12 @@ impl Port {
     #[cold]
     fn pass_on(&self) {
         let remote = &self.memory.header().remote;
-        let arrived = remote.arrived.get();
+        let awaited = remote.awaited.get();
         let has_messages = remote.outbound.get() != 0 || !remote.matches.is_empty();
         // A rank that waits goes on with messages itself.
         let goes_on = self.waiters > 0 && self.drives();
-        if has_messages && !goes_on || arrived != self.arrived.get() {
-            self.arrived.set(arrived);
+        if has_messages && !goes_on || awaited != self.awaited.get() {
+            self.awaited.set(awaited);
             self.wake_nic_thread();
         }
     }
@@ -265,19 +265,9 @@ impl Port {
         let is_crowded = crowd.is_crowded((self.clock)());
         // Who drives the links gets on by itself.
         let gives_way = if drives { crowd.stays_crowded() } else { is_crowded };
-        waiting.yields > policy::YIELDS_OF_SEVERAL || waiting.request != RequestId::NONE && gives_way
-    }
-
-    /// What yields are timed by, where it matters how long they take.
-    pub(super) fn clock_of_yields(&self) -> Option<fn() -> u64> {
-        self.crowd.as_ref().map(|_| self.clock)
-    }
-
-    /// A yield of this rank took so long, which says who else wants its core.
-    pub(super) fn note_yield(&mut self, ns: u64) {
-        if let Some(crowd) = &mut self.crowd {
-            crowd.note_yield(ns);
-        }
+        let patience =
+            if crowd.shares_its_processor() { policy::YIELDS_AMONG_MANY } else { policy::YIELDS_OF_SEVERAL };
+        waiting.yields > patience || waiting.request != RequestId::NONE && gives_way
     }
 
     /// Whether there is nothing that this rank should do rather than sleep.

@@ -106,7 +106,11 @@ impl Collective {
     /// Whether this member has something to give.
     #[inline]
     pub(super) fn contributes(&self) -> bool {
-        self.kind != CollectiveKind::Broadcast || self.comm.0 == self.root
+        match self.kind {
+            CollectiveKind::Announcement => false,
+            CollectiveKind::Broadcast => self.comm.0 == self.root,
+            _ => true,
+        }
     }
 
     /// What a hang report says of a rank that waits to post it.

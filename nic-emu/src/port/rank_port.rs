@@ -87,7 +87,7 @@ pub struct Port {
     pub(super) crowd: Option<Crowd>,
     /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was
     /// told last.
-    pub(super) arrived: Cell<u32>,
+    pub(super) awaited: Cell<u32>,
     pub(super) clock: fn() -> u64,
 }
 
@@ -186,7 +186,7 @@ impl Port {
             wake_pipe: None,
             links: None,
             crowd: None,
-            arrived: Cell::new(0),
+            awaited: Cell::new(0),
             clock: now_ns,
             memory,
         })

@@ -125,14 +125,7 @@ fn rest<W: Waits, T>(
     ready: &mut impl FnMut(&mut W) -> Result<Option<T>, W::Error>,
 ) -> Result<Option<T>, W::Error> {
     if !waiter.port().should_sleep(waiting) {
-        let clock = waiter.port().clock_of_yields();
-        let mut took_ns = 0;
-        waiter.without_port(|| {
-            let begun_ns = clock.map(|now_ns| now_ns());
-            rustix::thread::sched_yield();
-            took_ns = clock.zip(begun_ns).map_or(0, |(now_ns, begun)| now_ns().saturating_sub(begun));
-        });
-        waiter.port().note_yield(took_ns);
+        waiter.without_port(rustix::thread::sched_yield);
         return Ok(None);
     }
     waiter.in_turn(|waiter| {

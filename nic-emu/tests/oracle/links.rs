@@ -99,7 +99,7 @@ impl NodeLinks for RankLinks {
             match taken {
                 Taken::Here => continue,
                 Taken::ByThread => left.for_thread = true,
-                Taken::StaysForNow => {}
+                Taken::ByThreadInTime | Taken::StaysForNow => {}
                 Taken::Stays => {
                     left.in_the_way = true;
                     stays.insert(from);

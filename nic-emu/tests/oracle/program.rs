@@ -240,6 +240,7 @@ impl Program {
             CollectiveKind::Reduce,
             CollectiveKind::Allreduce,
             CollectiveKind::Board,
+            CollectiveKind::Announcement,
         ]);
         let (op, element) = *random.pick(&[
             (ReduceOp::Sum, ElementType::F64),
@@ -252,7 +253,7 @@ impl Program {
         let root = random.below(size);
         let small = |random: &mut Random| *random.pick(&[0, 1, 8, 24, 25, 200, 4096, 8192]);
         let data = match kind {
-            CollectiveKind::Barrier => vec![Vec::new(); size],
+            CollectiveKind::Barrier | CollectiveKind::Announcement => vec![Vec::new(); size],
             CollectiveKind::Broadcast => {
                 let bytes = small(random);
                 (0..size).map(|i| if i == root { random.bytes(bytes) } else { vec![0; bytes] }).collect()
@@ -283,10 +284,14 @@ impl Program {
     /// is ahead of the others.
     fn add_loop(&mut self, comm: usize, random: &mut Random) {
         let size = self.comms[comm].members.len();
-        let kind = *random.pick(&[CollectiveKind::Broadcast, CollectiveKind::Reduce]);
+        let kind =
+            *random.pick(&[CollectiveKind::Broadcast, CollectiveKind::Reduce, CollectiveKind::Announcement]);
         let (op, element, root) = (ReduceOp::Max, ElementType::I32, random.below(size));
         let bytes = *random.pick(&[8, 24, 28, 64, 8192]);
-        let data: Vec<Vec<u8>> = (0..size).map(|_| values(element, bytes, random)).collect();
+        let data: Vec<Vec<u8>> = match kind {
+            CollectiveKind::Announcement => vec![Vec::new(); size],
+            _ => (0..size).map(|_| values(element, bytes, random)).collect(),
+        };
         for _ in 0..SLABS + random.below(SLABS) {
             let index = self.comms[comm].collectives.len();
             let call = CollectiveCall { kind, op, element, root, data: data.clone(), waits: false };

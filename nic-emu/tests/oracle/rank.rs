@@ -330,7 +330,8 @@ impl RankRun {
                 4 => false,
                 _ => true,
             },
-            _ => true,
+            CollectiveKind::Announcement => false,
+            CollectiveKind::Barrier => true,
         };
         // SAFETY: the buffer has as many bytes.
         let request =

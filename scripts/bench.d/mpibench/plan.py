@@ -40,9 +40,13 @@ HOST_KERNELS = (
     "processor",
     "turns",
     "bandwidth",
+    "barrier",
     "allreduce",
     "reduce",
     "bcast",
+    "gather0",
+    "scatter0",
+    "scan",
     "allgather",
     "alltoall",
     "sweep",
@@ -65,6 +69,9 @@ COLLECTIVES = (
     "reduce_scatter_block",
 )
 """What `--collectives` knows, and measures where --only says nothing, except `reduce`, whose root rotates."""
+
+SMALL_BETWEEN_HOSTS = ("barrier", "bcast", "reduce", "allreduce", "gather0", "scatter0", "scan", "alltoall")
+"""Collectives of a few bytes, with a rank on each host."""
 
 HOST_SIZES = (64 << 10, 1 << 20, 16 << 20, 256 << 20)
 """Bytes of a rank's vector, or of all its blocks together, in collectives between hosts."""
@@ -239,7 +246,7 @@ def _between_hosts(quick: bool) -> list[Case]:
 
     def sizes(kernel: str, ranks: int) -> str:
         blocks = ranks if kernel in ("allgather", "alltoall") else 1
-        return ",".join(str(size // blocks) for size in HOST_SIZES)
+        return ",".join(str(size // blocks) for size in HOST_SIZES[: 2 if quick else None])
 
     cases = [
         micro("latency", 2, 2, "8,1K,16K,256K,1M"),
@@ -248,6 +255,11 @@ def _between_hosts(quick: bool) -> list[Case]:
         Case("turns", 2, "microbench", ("turns", *exactly), timeout=60, hosts=2),
         micro("bandwidth", 2, 2, "64K,1M,4M"),
         micro("allreduce", 8, 4, "8,16K"),
+        *(
+            micro(kernel, hosts, hosts, None if kernel == "barrier" else "8,8K")
+            for hosts in (2, 4)
+            for kernel in SMALL_BETWEEN_HOSTS
+        ),
         *(
             Case(kernel, ranks, "microbench", (kernel, "--sizes", sizes(kernel, ranks), *once), timeout=90, hosts=4)
             for kernel in ("bcast", "reduce", "allreduce", "allgather", "alltoall")

@@ -13,7 +13,7 @@ use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::process::Guard;
 use crate::process::monitor::note_algorithm;
-use crate::progress::meeting::attend;
+use crate::progress::meeting::{attend, meet};
 use crate::progress::{Arrival, Memory, take_board, take_result};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLAB_BYTES;
@@ -47,7 +47,7 @@ pub(super) unsafe fn combine(
     }
     let collective = if root.is_some() { Collective::reduce } else { Collective::allreduce };
     match (reduction.on_nic(), bytes) {
-        (Some(operation), 1..=SLAB_BYTES) if wants_nic(process, call.comm, collective)? => {
+        (Some(operation), 1..=SLAB_BYTES) if meets_on_nic(process, call.comm, collective)? => {
             note_algorithm(collective, policy::ON_NIC);
             // SAFETY: as above.
             unsafe { on_nic(process, call, operation, root, (from, to, bytes))? };
@@ -156,6 +156,29 @@ pub(super) fn bring(
         }
     }
     Ok(true)
+}
+
+/// Ends a barrier on the NIC, if that is to do it; answers whether it is done.
+///
+/// # Errors
+/// The NIC fails.
+#[inline(always)]
+pub(super) fn barrier(process: &mut Guard, Call { primitive, comm, .. }: Call) -> MpiResult<bool> {
+    if !meets_on_nic(process, comm, Collective::barrier)? {
+        return Ok(false);
+    }
+    note_algorithm(Collective::barrier, policy::ON_NIC);
+    meet(process, primitive, comm, &Arrival::BARRIER, &[])?;
+    Ok(true)
+}
+
+/// Whether a collective in which everybody waits for everybody is the NIC's.
+#[inline(always)]
+fn meets_on_nic(process: &mut Guard, comm: MPI_Comm, collective: Collective) -> MpiResult<bool> {
+    let communicator = process.communicator(comm)?;
+    let (size, spans_nodes) = (communicator.size, communicator.spans_nodes());
+    Ok(!policy::meets_by_messages(size, spans_nodes, process.port.sends_at_once())
+        && wants_nic(process, comm, collective)?)
 }
 
 /// Whether the user wants nothing else.

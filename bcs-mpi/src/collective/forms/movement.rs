@@ -11,8 +11,6 @@ use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, NAMES};
 use crate::process::{self, Guard, Process};
-use crate::progress::Arrival;
-use crate::progress::meeting::meet;
 use std::ffi::{c_int, c_void};
 
 /// MPI_Barrier and its kin.
@@ -29,13 +27,13 @@ pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
         return call.launch(&mut process, 0, |sides: inter::Sides| algorithm::barrier(sides.remote));
     }
     let size = communicator.size;
-    if call.form == Form::Blocking {
-        if size > 1 {
-            meet(&mut process, call.primitive, call.comm, &Arrival::BARRIER, &[])?;
-        }
+    if call.form != Form::Blocking {
+        return call.launch(&mut process, 0, algorithm::barrier);
+    }
+    if size == 1 || at_once::barrier(&mut process, call)? {
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(&mut process, 0, algorithm::barrier)
+    call.launch(&mut process, 0, futures::synchronize)
 }
 
 /// MPI_Ibcast and its kin.

@@ -91,7 +91,7 @@ impl Collectives {
     }
 
     fn forget_collectives(&mut self, context: Context) {
-        self.gathers.retain(|(of, _), _| *of != context);
+        self.gathers.forget(context);
         if self.groups.remove(&context).is_some() {
             self.moves += 1;
         }

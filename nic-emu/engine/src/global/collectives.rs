@@ -11,6 +11,10 @@
 //! before those of another one of the communicator. Of those that do not block several may have been reached
 //! at the same time, on each node in another order: the lead starts all of them in one slice.
 //!
+//! An announcement goes the same ways, as records of kinds of its own (*Announced*, *Agreed*), for which
+//! nobody is woken. With elastic slices it waits for no slice: the lead answers as soon as all have said the
+//! same.
+//!
 //! ```text
 //!  Down   context, collective, 0, total bytes of the result, offset of this piece   payload: the piece
 //! ```
@@ -19,7 +23,8 @@ use super::communicator::{Group, Ready, unwrapped};
 use super::contribution::{self, contribute};
 use super::delivery;
 use super::error::{GlobalError, strange};
-use super::gather::{self, Gather};
+use super::gather;
+use super::gathers::Gathers;
 use super::point_to_point::Env;
 use super::record::{Kind, Record, in_pieces};
 use super::tree::Tree;
@@ -44,7 +49,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Collectives {
     pub(super) node: NodeId,
     pub(super) groups: BTreeMap<Context, Group>,
-    pub(super) gathers: BTreeMap<(Context, u64), Gather>,
+    pub(super) gathers: Gathers,
     /// `arrived` of NIC memory, as far as it is published.
     pub published: u32,
     /// Breaches that have been noticed, of those that there have been here.
@@ -92,7 +97,11 @@ impl Collectives {
             let collective = unwrapped(instance.sequence.get(), group.last);
             instance.state.set(InstanceState::Announced as u32);
             group.last = collective;
-            group.ready.insert(collective, Ready { instance: index, posted: env.posting_slice() });
+            let is_awaited = !instance.is(CollectiveKind::Announcement);
+            group.awaited += usize::from(is_awaited);
+            group
+                .ready
+                .insert(collective, Ready { instance: index, posted: env.posting_slice(), is_awaited });
             group.changed.insert(collective);
             self.moves += 1;
         }
@@ -105,9 +114,9 @@ impl Collectives {
         memory.header().remote.arrived.get() != self.published
     }
 
-    /// True when nothing is under way.
+    /// True when nothing is under way that somebody waits for.
     pub fn is_idle(&self) -> bool {
-        self.gathers.is_empty() && self.groups.values().all(|group| group.ready.is_empty())
+        !self.gathers.are_awaited() && self.groups.values().all(|group| group.awaited == 0)
     }
 
     /// True when this node, as the lead of some group, can start a collective of it in the next slice.
@@ -139,21 +148,30 @@ impl Collectives {
             .flat_map(|(context, group)| self.due(*context, group, env.slice).map(|due| (*context, due)))
             .collect();
         for (context, (collective, index)) in due {
-            let Some(mut gather) = self.gathers.remove(&(context, collective)) else { continue };
-            let instance = env.memory.instance(index)?;
-            let agreed = gather.called().unwrap_or(Called::of(instance));
-            if gather.root_node == 0 && root::is_said_by_itself(agreed.root) {
-                break_context(env.completer, context, &report_of_no_root(context, agreed))?;
-                self.notice_breaches(env)?;
-                continue;
-            }
-            let result = contribution::result(env.memory, &mut gather, instance)?;
-            let down = Record::new(Kind::Down, Rank(0), &[context.0.into(), collective]);
-            in_pieces(down, &result, env.payload_bytes)
-                .for_each(|piece| self.hand_down(env, context, &piece));
-            self.finish(env, (context, collective), &result)?;
+            self.conclude(env, (context, collective), index)?;
         }
         Ok(())
+    }
+
+    /// All nodes of a group, of which this is the lead, have reached a collective: ends it.
+    fn conclude(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        (context, collective): (Context, u64),
+        index: u32,
+    ) -> Result<(), GlobalError> {
+        let Some(mut gather) = self.gathers.remove(&(context, collective)) else { return Ok(()) };
+        let instance = env.memory.instance(index)?;
+        let agreed = gather.called().unwrap_or(Called::of(instance));
+        if gather.root_node == 0 && root::is_said_by_itself(agreed.root) {
+            break_context(env.completer, context, &report_of_no_root(context, agreed))?;
+            return self.notice_breaches(env);
+        }
+        let result = contribution::result(env.memory, &mut gather, instance)?;
+        let kind = if gather.is_awaited { Kind::Down } else { Kind::Agreed };
+        let down = Record::new(kind, Rank(0), &[context.0.into(), collective]);
+        in_pieces(down, &result, env.payload_bytes).for_each(|piece| self.hand_down(env, context, &piece));
+        self.finish(env, (context, collective), &result)
     }
 
     /// Hands a record on to the nodes below this one in the tree of a group.
@@ -170,7 +188,10 @@ impl Collectives {
         result: &[u8],
     ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        let Some(Ready { instance: index, .. }) = group.ready.remove(&collective) else { return Ok(()) };
+        let Some(Ready { instance: index, is_awaited, .. }) = group.ready.remove(&collective) else {
+            return Ok(());
+        };
+        group.awaited -= usize::from(is_awaited);
         group.told.remove(&collective);
         group.reached.remove(&collective);
         self.scheduled += 1;
@@ -216,7 +237,7 @@ impl Collectives {
         record: &Record,
     ) -> Result<(), GlobalError> {
         let Some((context, collective)) = self.meant(record) else { return Ok(()) };
-        let gather = self.gathers.entry((context, collective)).or_default();
+        let gather = self.gathers.of((context, collective), record.kind == Kind::Up);
         if let Some(called) = gather::called(record)
             && let Some(other) = gather.sign(NodeId(from), called)
         {
@@ -254,14 +275,16 @@ impl Collectives {
 
     /// Sees to everything that does not need a microstrobe: arrivals, departures.
     pub fn poll(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let changed: Vec<(Context, u64)> = self
-            .groups
-            .iter_mut()
-            .flat_map(|(context, group)| {
-                std::mem::take(&mut group.changed).into_iter().map(|c| (*context, c))
-            })
-            .collect();
-        changed.into_iter().try_for_each(|key| self.climb(env, key))?;
+        let mut changed: Vec<(bool, (Context, u64))> = Vec::new();
+        for (context, group) in &mut self.groups {
+            for collective in std::mem::take(&mut group.changed) {
+                let is_awaited = group.ready.get(&collective).is_some_and(|ready| ready.is_awaited);
+                changed.push((is_awaited, (*context, collective)));
+            }
+        }
+        // What was announced before in whatever communicator is told before what somebody waits for.
+        changed.sort_by_key(|(is_awaited, _)| *is_awaited);
+        changed.into_iter().try_for_each(|(_, key)| self.climb(env, key))?;
         Ok(collective_list::free_departed(env.memory)?)
     }
 
@@ -277,7 +300,7 @@ impl Collectives {
         };
         let instance = env.memory.instance(ready.instance)?;
         let called = Called::of(instance);
-        let gather = self.gathers.entry((context, collective)).or_default();
+        let gather = self.gathers.of((context, collective), ready.is_awaited);
         if !gather.has_own {
             if let Some(other) = gather.sign(self.node, called) {
                 return self.tell_mismatch(env, context, [other, (self.node, called)]);
@@ -288,10 +311,17 @@ impl Collectives {
             group.note(collective, gather);
             self.moves += 1;
         }
-        let Some(parent) =
-            group.tree.parent.filter(|_| gather.complete_children == group.tree.children.len())
-        else {
+        if gather.complete_children != group.tree.children.len() {
             return Ok(());
+        }
+        let Some(parent) = group.tree.parent else {
+            // What somebody waits for is scheduled: it is for a slice to end that.
+            let is_scheduled = gather.is_awaited || env.pacing.strobes_all();
+            return if is_scheduled {
+                Ok(())
+            } else {
+                self.conclude(env, (context, collective), ready.instance)
+            };
         };
         contribution::combine(env.memory, gather, instance)?;
         group.told.insert(collective);
@@ -329,6 +359,8 @@ mod tests {
     use bcs_core::LocalRank;
 
     const CONTEXT: Context = Context(3);
+    /// What [`CollectiveDescriptor::of_two`] says of the call.
+    const CALLED: Called = Called { call: 0, kind: 0, operation: 0, root: 0, bytes: 0 };
 
     /// Calls a test as one of two nodes, with one rank on each: the first is the lead.
     fn on_node(node: u32, test: impl FnOnce(&mut Collectives, &mut Env<'_, '_>)) {
@@ -353,11 +385,76 @@ mod tests {
 
     /// The rank of a node reaches a barrier.
     fn reach(collectives: &mut Collectives, env: &mut Env<'_, '_>, collective: u64) {
+        reach_kind(collectives, env, collective, CollectiveKind::Barrier);
+    }
+
+    fn reach_kind(
+        collectives: &mut Collectives,
+        env: &mut Env<'_, '_>,
+        collective: u64,
+        kind: CollectiveKind,
+    ) {
         let rank = collectives.node.0;
         let barrier = CollectiveDescriptor::of_two(CONTEXT, rank, 1, collective as u32);
-        collective_list::arrive(env.memory, LocalRank(0), &barrier).unwrap();
+        let descriptor = CollectiveDescriptor { kind, ..barrier };
+        collective_list::arrive(env.memory, LocalRank(0), &descriptor).unwrap();
         collectives.publish(env).unwrap();
         collectives.poll(env).unwrap();
+    }
+
+    /// What another node tells its parent of a collective.
+    fn told_of(key: (Context, u64), is_awaited: bool, called: &Called, env: &Env<'_, '_>) -> Vec<Record> {
+        let mut gathers = Gathers::default();
+        gathers.of(key, is_awaited);
+        gathers.remove(&key).unwrap().records(key, called, env.payload_bytes, env.slice)
+    }
+
+    #[test]
+    fn announcements_end_without_a_slice_in_any_order_and_are_nothing_that_anybody_waits_for() {
+        on_node(0, |collectives, env| {
+            let announced = |env: &mut Env<'_, '_>, collectives: &mut Collectives, collective| {
+                let called = Called { kind: CollectiveKind::Announcement as u32, ..CALLED };
+                for record in told_of((CONTEXT, collective), false, &called, env) {
+                    assert_eq!(record.kind, Kind::Announced);
+                    collectives.handle_up(env, 1, &record).unwrap();
+                }
+                collectives.poll(env).unwrap();
+            };
+            // The other node is ahead with one, and behind with the other.
+            announced(env, collectives, 0);
+            reach_kind(collectives, env, 0, CollectiveKind::Announcement);
+            reach_kind(collectives, env, 1, CollectiveKind::Announcement);
+            assert_eq!(collectives.scheduled, 1);
+            assert!(collectives.is_idle(), "the links are left to ranks meanwhile");
+            announced(env, collectives, 1);
+            assert_eq!((collectives.scheduled, env.links.waiting_records(1)), (2, 2));
+            assert!(!collectives.wants_scheduling() && collectives.groups[&CONTEXT].ready.is_empty());
+            assert_eq!(env.memory.header().pools.instances.used(), 0);
+        });
+    }
+
+    #[test]
+    fn an_announcement_that_does_not_fit_a_collective_that_others_wait_for_breaks_the_communicator() {
+        for comes_first in [false, true] {
+            on_node(0, |collectives, env| {
+                let come = |env: &mut Env<'_, '_>, collectives: &mut Collectives| {
+                    let called = Called { kind: CollectiveKind::Announcement as u32, ..CALLED };
+                    for record in told_of((CONTEXT, 0), false, &called, env) {
+                        collectives.handle_up(env, 1, &record).unwrap();
+                    }
+                };
+                if comes_first {
+                    come(env, collectives);
+                }
+                reach(collectives, env, 0);
+                if !comes_first {
+                    come(env, collectives);
+                }
+                collectives.poll(env).unwrap();
+                assert!(env.memory.breaches().find(CONTEXT).is_some());
+                assert!(collectives.is_idle());
+            });
+        }
     }
 
     #[test]
@@ -369,7 +466,7 @@ mod tests {
                 let called = Called::of(instance.unwrap());
                 // Of the third one the other node has said nothing.
                 let key = (CONTEXT, collective);
-                for record in Gather::default().records(key, &called, env.payload_bytes, env.slice) {
+                for record in told_of(key, true, &called, env) {
                     if collective < 2 {
                         collectives.handle_up(env, 1, &record).unwrap();
                     }

@@ -11,6 +11,8 @@ pub struct Group {
     pub tree: Tree,
     /// Collectives that all local members have reached, by number.
     pub ready: BTreeMap<u64, Ready>,
+    /// Of these, those for which somebody waits.
+    pub awaited: usize,
     /// Those of which local members, or a node below, have said something since this node last looked whether
     /// to tell its parent.
     pub changed: BTreeSet<u64>,
@@ -30,6 +32,8 @@ pub struct Ready {
     pub instance: u32,
     /// The slice in which the last of them posted.
     pub posted: u64,
+    /// It is no announcement.
+    pub is_awaited: bool,
 }
 
 impl Group {

@@ -25,7 +25,7 @@ pub fn contribute(
     if root != 0 {
         gather.root_node = node.0 + 1;
     }
-    if instance.is(CollectiveKind::Barrier) {
+    if instance.is_without_bytes() {
         return Ok(());
     }
     let tree = tree_of(instance)?;
@@ -54,7 +54,7 @@ pub fn result(memory: &NicMemory, gather: &mut Gather, instance: &Instance) -> R
     let mut all = gather.take_all();
     Ok(match instance.is(CollectiveKind::Broadcast) {
         true => all.pop().unwrap_or_default(),
-        false if instance.is(CollectiveKind::Barrier) => Vec::new(),
+        false if instance.is_without_bytes() => Vec::new(),
         false => image(&all),
     })
 }

@@ -23,7 +23,7 @@ pub fn end(env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), Global
     let mut helper = CollectiveHelper { completer: env.completer };
     let has_root = instance.root_member.get() != 0;
     let is_broadcast = instance.is(CollectiveKind::Broadcast);
-    if instance.is(CollectiveKind::Barrier) || instance.is(CollectiveKind::Reduce) && !has_root {
+    if instance.is_without_bytes() || instance.is(CollectiveKind::Reduce) && !has_root {
         helper.let_go(index, instance)?;
     } else if is_broadcast && has_root {
         helper.broadcast(index, instance)?;

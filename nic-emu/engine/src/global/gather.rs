@@ -40,6 +40,8 @@ pub struct Gather {
     pub posted: u64,
     /// This node's members are among them.
     pub has_own: bool,
+    /// Somebody waits for it: it is no announcement.
+    pub is_awaited: bool,
     /// What the collective is, as far as those say that are here, and who said so first.
     called: Option<(NodeId, Called)>,
 }
@@ -145,9 +147,10 @@ impl Gather {
     ) -> Vec<Record> {
         let what =
             called.kind as u64 | (called.operation as u64 & 0xff_ffff) << 8 | (called.root as u64) << 32;
+        let kind = if self.is_awaited { Kind::Up } else { Kind::Announced };
         let up = |words: [u64; 4]| {
             let [one, two, item, end] = words;
-            Record::new(Kind::Up, Rank(0), &[context.0.into(), collective, what, one, two, item, end])
+            Record::new(kind, Rank(0), &[context.0.into(), collective, what, one, two, item, end])
         };
         let mut records = Vec::new();
         for (start, (log2_size, value)) in self.items {

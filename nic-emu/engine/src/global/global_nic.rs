@@ -488,8 +488,8 @@ fn take_record(
     // Whatever was done last may have broken a communicator, and failed its collectives.
     collectives.notice_breaches(env)?;
     match record.kind {
-        Kind::Up => collectives.handle_up(env, from, &record),
-        Kind::Down => collectives.handle_down(env, from, &record),
+        Kind::Up | Kind::Announced => collectives.handle_up(env, from, &record),
+        Kind::Down | Kind::Agreed => collectives.handle_down(env, from, &record),
         Kind::Left => handle_left(env, from, &record),
         Kind::Broken => collectives.handle_broken(env, &record),
         _ => messages.handle_record(env, from, record),

@@ -14,7 +14,8 @@
 //! | P2P | DH | sends granted chunks |
 //!
 //! With elastic slices a global slice is for what concerns all nodes of a communicator: collectives. Arrivals
-//! travel as soon as they are posted, and are scheduled in a later slice. Messages concern two nodes, and
+//! travel as soon as they are posted, and are scheduled in a later slice; announcements, for which nobody
+//! waits, travel when the NIC thread looks, and need none. Messages concern two nodes, and
 //! wait for no slice: descriptors travel as soon as they are posted, the local slices of the receiver's node
 //! schedule them as they do those of its own ranks, and what is granted is sent at once. So that the slices
 //! tell of them, one begins a while after the last, if there were any. With fixed slices all is strobed, and
@@ -38,7 +39,7 @@
 //! | `departure`, `arrival` | of these, what a rank that waits does as well: descriptors leave, and come |
 //! | `matched`, `grant`, `landing` | the same: what is matched; bytes that are granted, sent, put in place |
 //! | `waiter` | a rank that waits does it |
-//! | `gather` | arrivals, contributions and partial results on their way up |
+//! | `gather`, `gathers` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
 //! | `breach` | how nodes tell each other that a communicator is broken |
 //! | `contribution` | what a node's members give to it, and what comes of that |
@@ -54,6 +55,7 @@ mod delivery;
 mod departure;
 mod error;
 mod gather;
+mod gathers;
 mod global_nic;
 mod grant;
 mod image;

@@ -37,6 +37,10 @@ pub enum Kind {
     Broken = 10,
     /// Of a link: what was sent before that *Confirm* is there.
     Confirmed = 11,
+    /// As *Up*, of an announcement: nobody waits for it.
+    Announced = 12,
+    /// As *Down*, of an announcement.
+    Agreed = 13,
 }
 
 /// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for
@@ -84,7 +88,7 @@ impl Kind {
     /// The kind of the record with this header; none when it is no record.
     pub fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         use Kind::*;
-        [Confirm, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken, Confirmed]
+        [Confirm, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken, Confirmed, Announced, Agreed]
             .into_iter()
             .find(|kind| *kind as u8 == header[0])
     }
@@ -195,7 +199,7 @@ mod tests {
         fn any_bytes_decode_to_an_answer_and_never_to_a_panic(words: [u64; 8]) {
             let header = words.map(u64::to_le_bytes).concat().try_into().unwrap();
             let decoded = Record::decode(&header, (words[0] >> 32 & PAYLOAD_LIMIT) as usize);
-            let kind = Some(words[0] as u8).filter(|kind| (1..=11).contains(kind));
+            let kind = Some(words[0] as u8).filter(|kind| (1..=13).contains(kind));
             prop_assert_eq!(decoded.map(|record| record.kind as u8), kind);
         }
     }

@@ -83,6 +83,8 @@ pub enum Taken {
     Here,
     /// It is the NIC thread's, and others may go past it.
     ByThread,
+    /// As `ByThread`, for when the NIC thread looks anyway: nobody waits for it.
+    ByThreadInTime,
     /// It stays, and so do those behind it.
     Stays,
     /// It stays until there is room for an answer, and is shown again. Others may go past it.
@@ -238,6 +240,7 @@ impl Pass<'_> {
                 }
             }
             Kind::Matched | Kind::Send => return Ok(Taken::Stays),
+            Kind::Announced | Kind::Agreed => return Ok(Taken::ByThreadInTime),
             _ => return Ok(Taken::ByThread),
         }
         self.taken += 1;

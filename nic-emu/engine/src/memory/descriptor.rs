@@ -226,13 +226,14 @@ pub enum CollectiveKind {
     /// Every contribution is put up for all to read: the board that scatter, gather, allgather and alltoall
     /// use.
     Board = 5,
+    /// Members say what they have called, which goes by messages: nobody gives anything or waits.
+    Announcement = 6,
 }
 
 impl CollectiveKind {
     fn from_wire(kind: u8) -> Option<Self> {
-        [Self::Barrier, Self::Broadcast, Self::Reduce, Self::Allreduce, Self::Board]
-            .into_iter()
-            .find(|k| *k as u8 == kind)
+        use CollectiveKind::*;
+        [Barrier, Broadcast, Reduce, Allreduce, Board, Announcement].into_iter().find(|k| *k as u8 == kind)
     }
 }
 

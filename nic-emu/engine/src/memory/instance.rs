@@ -93,6 +93,12 @@ impl Instance {
         self.kind.get() == kind as u32
     }
 
+    /// Whether members give nothing.
+    #[inline]
+    pub fn is_without_bytes(&self) -> bool {
+        self.is(CollectiveKind::Barrier) || self.is(CollectiveKind::Announcement)
+    }
+
     /// Whether contributions are combined.
     #[inline]
     pub fn reduces(&self) -> bool {

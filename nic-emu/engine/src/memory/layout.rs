@@ -168,6 +168,9 @@ pub struct RemoteState {
     pub outbound: Word,
     /// Collectives that span nodes and at which all local members have arrived, so far.
     pub arrived: Word,
+    /// Of `arrived`, those for which the NIC thread is woken: all but announcements, for which nobody waits,
+    /// as long as few of them lie; and communicators that broke.
+    pub awaited: Word,
     /// Receives matched with messages of other nodes: of each pair, the message, then the receive.
     pub matches: Queue,
     /// Those of `arrived` that are published to the other nodes. Of this and the next two, only the driver of

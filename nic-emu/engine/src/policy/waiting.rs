@@ -116,6 +116,9 @@ pub fn longest_sleep(slept: Duration) -> Duration {
 /// wake it.
 pub const YIELDS_OF_SEVERAL: u32 = 20_000;
 
+/// The same where others want the rank's processor, and have it in turns: some 5 ms.
+pub const YIELDS_AMONG_MANY: u32 = 256;
+
 /// How long the NIC thread leaves the links to other nodes to ranks, after one has driven them, in
 /// nanoseconds: so long may pass until it sees that none does any more.
 pub const DRIVING_NS: u64 = 200_000;
@@ -124,6 +127,13 @@ pub const DRIVING_NS: u64 = 200_000;
 /// first, and, twice as long each time that it soon has to do so again, at most. Two who drive the links in
 /// turns are slower than either.
 pub const AWAY_NS: RangeInclusive<u64> = 100_000..=4_000_000;
+
+/// How long an announcement of a collective lies at most beside ranks that drive the links while the NIC
+/// thread stands by, in nanoseconds: so often it sees to all of them together.
+pub const ANNOUNCING_NS: u64 = 2_000_000;
+
+/// How many announcements may lie before the NIC thread is woken for them.
+pub const LYING_ANNOUNCEMENTS: u32 = 256;
 
 /// How long the answer is good for whether others want the core, in nanoseconds: asking takes some 1.5 µs.
 pub const CROWD_GOOD_FOR_NS: u64 = 20_000;

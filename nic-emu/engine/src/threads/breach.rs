@@ -69,6 +69,7 @@ pub fn break_context(completer: &mut Completer<'_>, context: Context, report: &s
     if spans_nodes {
         // So that whoever drives global slices is woken, and looks.
         memory.header().remote.arrived.add(1);
+        memory.header().remote.awaited.add(1);
     }
     Ok(())
 }

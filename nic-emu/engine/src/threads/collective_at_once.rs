@@ -186,7 +186,7 @@ impl AtOnce {
             let members = &self.members[collective.first..][..collective.members];
             let mut result = [0; SLOT_PAYLOAD_BYTES];
             match collective.kind {
-                CollectiveKind::Barrier => {}
+                CollectiveKind::Barrier | CollectiveKind::Announcement => {}
                 CollectiveKind::Broadcast => {
                     let root = checked("root of a broadcast", collective.root as u64, members.len())?;
                     result[..INLINE_BYTES].copy_from_slice(&members[root].payload);

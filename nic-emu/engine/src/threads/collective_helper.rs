@@ -47,7 +47,7 @@ impl CollectiveHelper<'_, '_> {
             return Ok(());
         }
         let complete = instance.arrived.get() == instance.expected.get();
-        if complete && instance.is(CollectiveKind::Barrier) {
+        if complete && instance.is_without_bytes() {
             self.complete_all(members(self.completer.memory, index, instance)?, &Delivery::InPlace)?;
             collective_list::free(self.completer.memory, index, instance)
         } else if complete && instance.is(CollectiveKind::Board) {

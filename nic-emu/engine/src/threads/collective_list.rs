@@ -11,12 +11,13 @@
 use crate::matching::called::{Called, operation};
 use crate::memory::contexts::{Context, is_leave};
 use crate::memory::departure::give_back_slabs;
-use crate::memory::descriptor::{CollectiveDescriptor, Payload};
+use crate::memory::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::linked::NONE;
 use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory, checked};
+use crate::policy;
 
 /// What an arrival did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +105,12 @@ pub fn arrive(
         let header = memory.header();
         instance.next_stacked.store(header.pools.reached_instances.get(), Ordering::Relaxed);
         header.pools.reached_instances.set(index + 1);
-        header.remote.arrived.add(1);
+        let remote = &header.remote;
+        remote.arrived.add(1);
+        let lying = remote.arrived.get().wrapping_sub(remote.published.get());
+        if !instance.is(CollectiveKind::Announcement) || lying >= policy::LYING_ANNOUNCEMENTS {
+            remote.awaited.add(1);
+        }
     }
     Ok(Arrival::At(index))
 }
@@ -221,7 +227,28 @@ pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), C
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::memory::Layout;
     use crate::memory::members::contribution;
+
+    #[test]
+    fn the_nic_thread_is_woken_for_what_somebody_waits_for_and_for_many_announcements() {
+        let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 0, 2).unwrap();
+        let remote = &memory.header().remote;
+        let mut sequence = 0..;
+        let mut awaited_after = |kind| {
+            let barrier = CollectiveDescriptor::of_two(Context(3), 0, 1, sequence.next().unwrap());
+            arrive(&memory, LocalRank(0), &CollectiveDescriptor { kind, ..barrier }).unwrap();
+            remote.awaited.get()
+        };
+        assert_eq!(awaited_after(CollectiveKind::Barrier), 1);
+        for _ in 0..policy::LYING_ANNOUNCEMENTS - 2 {
+            assert_eq!(awaited_after(CollectiveKind::Announcement), 1);
+        }
+        assert_eq!(awaited_after(CollectiveKind::Announcement), 2);
+        assert_eq!(awaited_after(CollectiveKind::Announcement), 3);
+        remote.published.set(remote.arrived.get());
+        assert_eq!(awaited_after(CollectiveKind::Announcement), 3, "the NIC thread has seen to the others");
+    }
 
     #[test]
     fn a_contribution_that_is_neither_in_its_descriptor_nor_in_a_slab_is_corrupt() {

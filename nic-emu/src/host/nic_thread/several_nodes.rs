@@ -20,7 +20,7 @@ use crate::host::time_slice;
 use crate::host::waiting;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
-use crate::policy::DRIVING_NS;
+use crate::policy::{ANNOUNCING_NS, DRIVING_NS};
 use bcs_fabric::DrivenRoad;
 use rustix::fd::AsFd;
 use std::time::Duration;
@@ -182,8 +182,8 @@ impl<'a> NodeDriver<'a> {
     }
 
     /// Leaves the links to the ranks that drive them, until one of them finds what it cannot do itself,
-    /// something is due, or no rank drives them any more. If there is something to do already, does that and
-    /// says so.
+    /// something is due, no rank drives them any more, or announcements may have lain for long enough. If
+    /// there is something to do already, does that and says so.
     fn stand_by(&mut self) -> Result<Looked, Finding> {
         let asleep = self.pipe.announce_sleep(self.memory);
         // What was left to this thread before the announcement nobody rings for.
@@ -197,7 +197,7 @@ impl<'a> NodeDriver<'a> {
             let due = self.due();
             let is_called = asleep.nap(due.min(nap)).map_err(cannot_wait)?;
             let now = now_ns();
-            let is_long = now.saturating_sub(begun) >= IDLE_SLEEP.as_nanos() as u64;
+            let is_long = now.saturating_sub(begun) >= ANNOUNCING_NS;
             if is_called || due <= nap || is_long || !self.leaves_links_to_ranks(now) {
                 return Ok(Looked::Nothing);
             }

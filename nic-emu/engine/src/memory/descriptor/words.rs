@@ -571,7 +571,7 @@ mod tests {
         }
 
         #[test]
-        fn a_collective_survives_its_cell(kind in 1u8..=5, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 4], context in number(Context), request in number(RequestId), mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
+        fn a_collective_survives_its_cell(kind in 1u8..=6, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 4], context in number(Context), request in number(RequestId), mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
             let [comm_rank, comm_size, root, sequence] = numbers;
             let kind = CollectiveKind::from_wire(kind).unwrap();
             if matches!(payload, Payload::Inline(_)) {

@@ -1,0 +1,35 @@
+//! Reduce and allreduce by recursive doubling (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of
+//! Collective Communication Operations in MPICH", 2005): in each step two members exchange what their blocks
+//! of members come to, near ones first, so that operands are combined in the order of the reduction tree.
+//! log2 p steps for p members, a power of two; in each a member sends a vector.
+
+use crate::collective::{Combination, Vector};
+use crate::error::MpiResult;
+use crate::progress::Members;
+
+/// Combines vectors of any length and kind.
+///
+/// # Errors
+/// Another member's vector is longer; the NIC fails.
+pub async fn reduce_by_doubling(members: &impl Members, combination: &Combination) -> MpiResult {
+    let (rank, reduction) = (members.rank(), &combination.reduction);
+    let mut value = combination.load(0, combination.count)?;
+    let mut theirs = Vector::new(value.len())?;
+    let mut distance = 1;
+    while distance < members.size() {
+        let other = rank ^ distance;
+        members.swap((other, &value), (other, &mut theirs)).await?;
+        if other < rank {
+            reduction.combine(&theirs, &mut value)?;
+        } else {
+            // This member's are the left operands: the result is where the other's have come.
+            reduction.combine(&value, &mut theirs)?;
+            std::mem::swap(&mut value, &mut theirs);
+        }
+        distance *= 2;
+    }
+    if combination.gets_all(rank) {
+        combination.store(&value, 0);
+    }
+    Ok(())
+}
