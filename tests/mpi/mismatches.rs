@@ -141,3 +141,10 @@ fn every_collective_in_every_form_tells_what_differs_between_nodes() {
     let wrong = wrong(&Job { nodes: 3, ..Job::of(3) }, &returned, is_told_to_all);
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), returned.len(), wrong.join("\n"));
 }
+
+#[test]
+fn a_mismatch_between_nodes_is_told_soon_also_while_other_ranks_drive_the_links() {
+    let none: &[&str] = &[];
+    let ended = launch(&Job { nodes: 2, ..Job::of(4) }, &compiled("told_beside"), none);
+    assert!(ended.is_well(), "{ended:#?}");
+}

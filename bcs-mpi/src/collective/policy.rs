@@ -86,12 +86,26 @@ const LEAST_OF_HALVING: usize = 8;
 const LEAST_OF_DOUBLING: usize = 8 << 10;
 
 /// Members up to which collectives in which everybody waits for everybody are quicker by messages between
-/// nodes. With more, each of a machine with two processors, messages take as long as the NIC or longer.
+/// nodes. An allreduce of 8 B takes 23 to 30 µs by messages (along the tree) with 2 ranks on two hosts, and
+/// 156 to 176 on the NIC; with 4 on four hosts 205 and 218, and 329 and 339. With 8 ranks there, on two
+/// processors in all, it takes 443 to 602, and 425 to 448; an alltoall 515 and 532, and 461 and 497
+/// (`storm run -n 8 --ppn 2 --collective allreduce=tree,alltoall=direct microbench allreduce,alltoall
+/// --sizes 8`).
 const FEW_BETWEEN_NODES: u32 = 4;
 
 /// Whether a collective that blocks, that the NIC could do, and in which members wait for some of the others
 /// alone (a broadcast, a gather, a scatter, a scan) is quicker by messages: between nodes, where messages
 /// leave as soon as they are posted (with fixed slices each takes one and a half). On the NIC members meet.
+/// Times of 8 B in µs, by messages and by the NIC, two rounds each:
+///
+/// | ranks | gather | scatter | scan |
+/// |---|---|---|---|
+/// | 2 on two hosts | 5, 9 and 121, 117 | 7, 5 and 143, 144 | 9, 6 and 154, 182 |
+/// | 4 on four hosts | 18, 20 and 182, 181 | 10, 11 and 318, 306 | 37, 32 and 334, 342 |
+/// | 8 on four hosts | 48, 36 and 215, 185 | 26, 20 and 450, 430 | 163, 139 and 483, 428 |
+///
+/// (`storm run -n 8 --ppn 2 --collective gather=board,scatter=nic,scan=board microbench gather0,scatter0,scan
+/// --sizes 8`)
 pub fn spreads_by_messages(spans_nodes: bool, sends_at_once: bool) -> bool {
     spans_nodes && sends_at_once
 }

@@ -376,7 +376,10 @@ impl Party {
         }
         let arrival = Arrival { kind: CollectiveKind::Announcement, ..*arrival };
         let collective = self.collective(process, &arrival)?;
-        process.communicator_mut(self.comm)?.history.add(&collective);
+        // An operation under way may outlive its communicator, which then has no history to compare.
+        if let Ok(communicator) = process.communicator_mut(self.comm) {
+            communicator.history.add(&collective);
+        }
         // SAFETY: nothing is given.
         unsafe { tell(process, &collective, (std::ptr::null(), 0), false, None)? };
         process.progress.has_posted = true;
