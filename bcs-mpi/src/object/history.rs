@@ -4,7 +4,7 @@
 
 use nic_emu::port::Collective;
 
-/// A digest: an FNV-1a hash of the words of all announcements.
+/// A digest of the words of all announcements, made as FNV-1a does of bytes, with a rotation after each word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History(pub u64);
 
