@@ -291,13 +291,9 @@ impl Port {
         waiting::announce_sleep(&self.memory, self.local_rank, is_woken)
     }
 
-    /// [`Self::nudge`] after a message of so many bytes that is buffered: a receiver that is awake looks for
-    /// it itself.
+    /// [`Self::nudge`] after a message that is buffered: a receiver that is awake looks for it itself.
     #[inline]
-    pub fn nudge_receiver(&mut self, destination: Rank, bytes: usize) -> Result<(), PortError> {
-        if self.wake_pipe.is_some() && self.memory.local_rank(destination)?.is_none() {
-            return self.push_out(bytes);
-        }
+    pub fn nudge_receiver(&mut self, destination: Rank) -> Result<(), PortError> {
         let some_sleep = self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0;
         if some_sleep
             && self.pacing.lets_ranks_claim()
@@ -319,8 +315,8 @@ impl Port {
         if rests || self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             self.lend()?;
         }
-        // What is posted may be for another node, where it goes at once, or soon.
-        if overlap || self.wake_pipe.is_some() && !self.is_stood_by() {
+        // What is posted may be for another node, where it goes at once; or soon, with what follows.
+        if overlap || self.wake_pipe.is_some() && !self.is_driven() {
             self.wake_nic_thread();
         }
         Ok(())

@@ -162,10 +162,9 @@ impl Port {
             None => match self.run_to_another_node(send.destination, bytes)? {
                 Some(first) => {
                     let to = self.memory.run(self.local_rank, first, bytes as u64)?;
-                    // Through the caches: whoever sends it reads it next, most often this rank.
                     // SAFETY: the run has room for the message and is this rank's until it is posted; `data`
                     // is the caller's promise.
-                    unsafe { std::ptr::copy_nonoverlapping(data, to.as_ptr(), bytes) };
+                    unsafe { self.stores.copy_in(data, to.as_ptr(), bytes, ticks) };
                     Payload::Slab(first)
                 }
                 // SAFETY: the caller's promise.
