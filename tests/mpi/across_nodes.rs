@@ -23,6 +23,18 @@ fn messages_of_every_kind_reach_other_nodes() {
 }
 
 #[test]
+fn what_was_sent_gets_there_while_the_rank_computes() {
+    holds_on("sent_before_computing", 2, 2);
+    holds("sent_before_computing", &Job { nodes: 2, transport: Transport::Quic, ..Job::of(2) });
+}
+
+#[test]
+fn what_was_sent_gets_there_while_the_rank_waits_for_one_of_its_node() {
+    holds_on("sent_before_waiting", 4, 2);
+    holds("sent_before_waiting", &Job { nodes: 2, transport: Transport::Quic, ..Job::of(4) });
+}
+
+#[test]
 fn they_go_over_quic_as_over_tcp() {
     let job = |ranks, nodes| Job { nodes, transport: Transport::Quic, ..Job::of(ranks) };
     for (name, ranks, nodes) in [

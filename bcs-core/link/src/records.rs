@@ -67,7 +67,29 @@ impl<'a> Appender<'a> {
     /// The record is longer than [`LinkLayout::record_bytes`](crate::LinkLayout::record_bytes).
     #[inline]
     pub fn push(&mut self, parts: &[&[u8]]) -> Result<bool, LinkFault> {
-        let length: usize = parts.iter().map(|part| part.len()).sum();
+        // SAFETY: nothing is read there.
+        unsafe { self.push_from(parts, std::ptr::dangling(), 0) }
+    }
+
+    /// [`Self::push`] of these parts and `bytes` bytes at `from` behind them, which others may write at the
+    /// same time, if they are mad.
+    ///
+    /// # Safety
+    /// So many bytes can be read there, and they do not lie in the link.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    ///
+    /// # Panics
+    /// As [`Self::push`].
+    #[inline]
+    pub unsafe fn push_from(
+        &mut self,
+        parts: &[&[u8]],
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<bool, LinkFault> {
+        let length = parts.iter().map(|part| part.len()).sum::<usize>() + bytes;
         let limit = self.shared.layout.record_bytes();
         assert!(length <= limit, "a record of {length} bytes is longer than {limit}");
         let wanted = whole_bytes(length);
@@ -86,9 +108,10 @@ impl<'a> Appender<'a> {
             self.ring.write_head(at, Head { length, is_taken: false });
             at += RECORD_HEAD_BYTES as u64;
             for part in parts {
-                self.ring.write(at, part);
+                self.ring.write(at, part.as_ptr(), part.len());
                 at += part.len() as u64;
             }
+            self.ring.write(at, from, bytes);
         }
         self.head += wanted as u64;
         self.shared.state().appending.head.store(self.head, Release);
@@ -272,10 +295,20 @@ impl Record<'_> {
     /// the buffer takes.
     #[inline]
     pub fn copy(&self, offset: usize, into: &mut [u8]) -> usize {
-        let bytes = self.length.saturating_sub(offset).min(into.len());
+        // SAFETY: the buffer is borrowed, and no reference is made into the ring.
+        unsafe { self.copy_to(offset, into.as_mut_ptr(), into.len()) }
+    }
+
+    /// [`Self::copy`] to where there is room for so many bytes.
+    ///
+    /// # Safety
+    /// So many bytes can be written there, and they do not lie in the link.
+    #[inline]
+    pub unsafe fn copy_to(&self, offset: usize, to: *mut u8, room: usize) -> usize {
+        let bytes = self.length.saturating_sub(offset).min(room);
         // SAFETY: the range lies in the record, which a taker shows: it holds the lock, and nobody writes
-        // what is not taken.
-        unsafe { self.ring.read(self.at + offset.min(self.length) as u64, &mut into[..bytes]) };
+        // what is not taken. The destination is the caller's promise.
+        unsafe { self.ring.read_to(self.at + offset.min(self.length) as u64, to, bytes) };
         bytes
     }
 

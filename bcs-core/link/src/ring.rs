@@ -39,29 +39,19 @@ impl Ring {
         self.bytes - self.offset(position)
     }
 
-    /// Writes bytes from a position on.
+    /// Writes so many bytes from a position on.
     ///
     /// # Safety
-    /// Nobody else may access that range now.
+    /// Nobody else may access that range now; `from` can be read, and does not overlap the ring.
     #[inline]
-    pub unsafe fn write(&self, position: u64, data: &[u8]) {
-        debug_assert!(data.len() <= self.bytes);
-        let first = data.len().min(self.piece_bytes(position));
-        // SAFETY: both pieces lie in the ring, which the data, a borrowed slice, does not overlap.
+    pub unsafe fn write(&self, position: u64, from: *const u8, bytes: usize) {
+        debug_assert!(bytes <= self.bytes);
+        let first = bytes.min(self.piece_bytes(position));
+        // SAFETY: both pieces lie in the ring, and the caller vouches for the source.
         unsafe {
-            std::ptr::copy_nonoverlapping(data.as_ptr(), self.at(position), first);
-            std::ptr::copy_nonoverlapping(data.as_ptr().add(first), self.base.as_ptr(), data.len() - first);
+            std::ptr::copy_nonoverlapping(from, self.at(position), first);
+            std::ptr::copy_nonoverlapping(from.add(first), self.base.as_ptr(), bytes - first);
         }
-    }
-
-    /// Reads the bytes from a position on.
-    ///
-    /// # Safety
-    /// Nobody may write that range now.
-    #[inline]
-    pub unsafe fn read(&self, position: u64, into: &mut [u8]) {
-        // SAFETY: as the caller vouches; the destination is borrowed.
-        unsafe { self.read_to(position, into.as_mut_ptr(), into.len()) };
     }
 
     /// Reads so many bytes from a position on.
@@ -144,8 +134,8 @@ mod tests {
                 let mut found = vec![0; data.len()];
                 // SAFETY: nobody else has the ring.
                 unsafe {
-                    ring.write(position, &data);
-                    ring.read(position, &mut found);
+                    ring.write(position, data.as_ptr(), data.len());
+                    ring.read_to(position, found.as_mut_ptr(), found.len());
                 }
                 assert_eq!(found, data);
             }
@@ -164,7 +154,7 @@ mod tests {
                     ring.write_head(56, Head { length, is_taken });
                     assert_eq!(ring.read_head(56), Some(Head { length, is_taken }));
                 }
-                ring.write(56, &[1]);
+                ring.write(56, [1].as_ptr(), 1);
                 assert_eq!(ring.read_head(56), None);
                 assert_eq!(ring.read_head(0), None);
             }

@@ -43,7 +43,7 @@ pub unsafe fn bcs_send(
     // SAFETY: the caller's promise.
     match unsafe { process.port.post_send(send, data, bytes)? } {
         Posted::Complete => {
-            process.port.nudge_receiver(send.destination)?;
+            process.port.nudge_receiver(send.destination, bytes)?;
             Ok(None)
         }
         Posted::Request(request) => {
@@ -71,7 +71,7 @@ pub fn bcs_send_filled(
 ) -> MpiResult<bool> {
     let posted = process.port.post_filled_send(send, bytes, fill)?;
     if posted {
-        process.port.nudge_receiver(send.destination)?;
+        process.port.nudge_receiver(send.destination, bytes)?;
     }
     Ok(posted)
 }

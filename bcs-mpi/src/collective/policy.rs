@@ -93,6 +93,14 @@ const LEAST_OF_DOUBLING: usize = 8 << 10;
 /// --sizes 8`).
 const FEW_BETWEEN_NODES: u32 = 4;
 
+/// Members up to which those that share nodes meet by messages, node by node, with contributions that ride in
+/// a descriptor. With 8 ranks on four hosts a barrier takes 258 to 307 µs so, and 428 to 515 on the NIC; an
+/// allreduce of 8 B 293 to 384, and 450 to 540, but one of 1 KB 423 to 608, and 474 to 503. With 16 ranks
+/// there, on two processors in all, a barrier takes 804, and 635 to 679; with 4 on two hosts an allreduce of
+/// 8 B 32, and 55 to 67 by doubling (`storm run -n 8 --ppn 2 --collective barrier=nodes,allreduce=nodes
+/// microbench barrier,allreduce --sizes 8,1K`).
+const FEW_BY_NODES: u32 = 8;
+
 /// Whether a collective that blocks, that the NIC could do, and in which members wait for some of the others
 /// alone (a broadcast, a gather, a scatter, a scan) is quicker by messages: between nodes, where messages
 /// leave as soon as they are posted (with fixed slices each takes one and a half). On the NIC members meet.
@@ -114,6 +122,12 @@ pub fn spreads_by_messages(spans_nodes: bool, sends_at_once: bool) -> bool {
 /// one root, whose loops fill the processor of the last member on the way.
 pub fn meets_by_messages(members: u32, spans_nodes: bool, sends_at_once: bool) -> bool {
     members <= FEW_BETWEEN_NODES && spreads_by_messages(spans_nodes, sends_at_once)
+}
+
+/// Whether members of a barrier or an allreduce of so many bytes are so few that they meet by messages, node
+/// by node, if they share nodes.
+pub fn may_meet_by_nodes(members: u32, bytes: usize, spans_nodes: bool, sends_at_once: bool) -> bool {
+    members <= FEW_BY_NODES && bytes <= INLINE_BYTES && spreads_by_messages(spans_nodes, sends_at_once)
 }
 
 /// What all members know of a call.
@@ -212,6 +226,18 @@ impl<'a> Situation<'a> {
         meets_by_messages(self.members.size(), !self.is_on_one_node(), self.waits_for_messages())
     }
 
+    /// The same, where members share nodes and those of a node meet first.
+    fn meets_by_nodes(&self) -> bool {
+        let (members, spans_nodes) = (self.members.size(), !self.is_on_one_node());
+        may_meet_by_nodes(members, self.bytes(), spans_nodes, self.waits_for_messages())
+            && self.shares_nodes()
+    }
+
+    /// The same of vectors, of which all get the result.
+    fn combines_by_nodes(&self) -> bool {
+        self.all_get() && self.meets_by_nodes() && self.has_parts()
+    }
+
     /// The NIC can do the operation.
     fn is_on_nic(&self) -> bool {
         self.reduction.is_some_and(|reduction| reduction.on_nic().is_some())
@@ -277,12 +303,15 @@ impl<'a> Situation<'a> {
     }
 
     /// Members share nodes, and those of a node are a whole part of the reduction tree.
-    fn has_lanes(&self) -> bool {
+    fn has_parts(&self) -> bool {
         let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.count() > 1);
+        !self.is_on_one_node() && self.nodes().and_then(each).is_some_and(|each| each > 1)
+    }
+
+    /// The same, and operands travel as they lie in memory.
+    fn has_lanes(&self) -> bool {
         // Last what takes longest.
-        self.travels_as_it_lies()
-            && !self.is_on_one_node()
-            && self.nodes().and_then(each).is_some_and(|each| each > 1)
+        self.travels_as_it_lies() && self.has_parts()
     }
 
     /// Members are a power of two, and there is something for each.

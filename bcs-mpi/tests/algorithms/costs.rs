@@ -187,6 +187,17 @@ fn bound(name: &str, way: &str, members: f64, nodes: f64) -> Cost {
         ("reduce", "shares") => of(2.0, members, 1.0, each),
         ("allreduce", "shares") => of(3.0, members * (1.0 + each), 1.0 + each, each + 1.0),
         ("barrier", "dissemination") => of(log(members), log(members), log(members), each * log(members)),
+        ("barrier", "nodes") => {
+            let sent = log(nodes) + each - 1.0;
+            of(2.0 + log(nodes), sent, sent, log(nodes))
+        }
+        ("reduce" | "allreduce", "nodes") => {
+            let is_power = log(nodes).exp2() == nodes;
+            let (steps, sent) = if is_power { (1.0, 0.0) } else { (2.0, 1.0) };
+            let (steps, sent) = (log(each) + steps * log(nodes), sent + log(nodes));
+            let at_last = if name == "reduce" { 1.0 } else { log(each) };
+            of(steps + at_last, sent + at_last, sent + at_last, sent)
+        }
         ("reduce" | "allreduce", "doubling") => {
             of(log(members), log(members), log(members), each * log(members))
         }

@@ -7,7 +7,7 @@
 //! Invariant: a rank drives links only while it holds the run token, so a rank that dies while it does is
 //! found as a dead holder of the token is.
 
-use crate::global::{HEADER_BYTES, Left, NodeLinks, Shown, Take, Taken};
+use crate::global::{Appended, Carried, HEADER_BYTES, InSlabs, Left, NodeLinks, Shown, Take, Taken};
 use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
@@ -115,8 +115,9 @@ impl Link {
         moved
     }
 
-    /// There is no room for an answer. Whether it has been so for long, and no bytes have left meanwhile: the
-    /// other end may be in the same case, and neither takes what would make room for the other.
+    /// There is no room for what is to be appended. Whether it has been so for long, and no bytes have left
+    /// meanwhile: the other end may be in the same case, and neither takes what would make room for the
+    /// other.
     fn is_stuck(&mut self) -> bool {
         let queued = self.end.queued_bytes();
         self.stuck = if self.stuck.0 == queued { (queued, self.stuck.1 + 1) } else { (queued, 0) };
@@ -191,6 +192,11 @@ impl SharedLinks {
         }
         let record_bytes = layout.record_bytes() - ROAD_HEADER_BYTES;
         Ok(Some(Self { links, numbers, record_bytes, _mapping: mapping }))
+    }
+
+    /// Whether something lies in a link that has not left: records, or a part of a frame.
+    pub fn has_unsent(&self) -> bool {
+        self.links.iter().any(|link| link.end.queued_bytes() != 0 || link.end.has_to_send())
     }
 
     fn link(&mut self, node: u32) -> Option<&mut Link> {
@@ -303,9 +309,20 @@ impl NodeLinks for SharedLinks {
             && headers.iter().all(|header| appender.push(&[&ROAD_HEADER, header]).unwrap_or(false))
     }
 
-    fn append(&mut self, to: u32, record: &[u8]) -> bool {
-        let Some(link) = self.link(to) else { return false };
-        link.end.is_up() && link.end.append(&[&ROAD_HEADER, record]).unwrap_or(false)
+    fn append(&mut self, to: u32, header: &[u8; HEADER_BYTES], payload: InSlabs<'_>) -> Appended {
+        let Some(link) = self.link(to).filter(|link| link.end.is_up()) else { return Appended::NotByRank };
+        let Ok(appender) = link.end.appender() else { return Appended::NotByRank };
+        let appended = appender.is_some_and(|mut appender| {
+            // SAFETY: so many bytes can be read there, and nothing of them lies in the link.
+            let pushed =
+                unsafe { appender.push_from(&[&ROAD_HEADER, header], payload.as_ptr(), payload.len()) };
+            pushed.unwrap_or(false)
+        });
+        match appended {
+            true => Appended::Done,
+            false if link.is_stuck() => Appended::NotByRank,
+            false => Appended::NotNow,
+        }
     }
 
     fn send(&mut self, to: u32) {
@@ -323,17 +340,16 @@ impl Shown for OnRoad<'_> {
         let mut header = [0; HEADER_BYTES];
         (self.0.copy(ROAD_HEADER_BYTES, &mut header) == HEADER_BYTES).then_some(header)
     }
+}
 
+impl Carried for OnRoad<'_> {
     fn payload_bytes(&self) -> usize {
         self.0.len().saturating_sub(ROAD_HEADER_BYTES + HEADER_BYTES)
     }
 
-    fn append_payload(&self, to: &mut Vec<u8>) {
-        self.0.append_to(ROAD_HEADER_BYTES + HEADER_BYTES, to);
-    }
-
-    fn copy_payload(&self, to: &mut [u8]) {
-        self.0.copy(ROAD_HEADER_BYTES + HEADER_BYTES, to);
+    unsafe fn copy_payload(&self, to: *mut u8, room: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.copy_to(ROAD_HEADER_BYTES + HEADER_BYTES, to, room) };
     }
 }
 
@@ -408,6 +424,11 @@ mod tests {
 
     const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
 
+    /// Appends a record, whose payload is in no slabs.
+    fn append(links: &mut SharedLinks, to: u32, record: &[u8]) -> bool {
+        links.link(to).unwrap().end.append(&[&ROAD_HEADER, record]).unwrap()
+    }
+
     #[test]
     fn what_lies_there_for_later_is_soon_wanted_when_much_has_come_behind_it() {
         let mut pair = pair(16 << 10);
@@ -415,7 +436,7 @@ mod tests {
         let record: Vec<u8> = HEADER.iter().copied().chain((0..900).map(|i| i as u8)).collect();
         let mut wanted = Vec::new();
         for round in 0..6 {
-            assert!(one.append(1, &record));
+            assert!(append(one, 1, &record));
             one.send(1);
             other.receive();
             let mut look = |_: u32, _: &dyn Shown, _: &mut crate::global::Answer<'_>| {
@@ -438,15 +459,16 @@ mod tests {
         let record: Vec<u8> = HEADER.iter().copied().chain((0..4000).map(|i| i as u8)).collect();
         let (mut appended, mut taken) = (0, 0);
         for _ in 0..2000 {
-            while appended < 100 && one.append(1, &record) {
+            while appended < 100 && append(one, 1, &record) {
                 appended += 1;
                 one.send(1);
             }
             one.receive();
             other.receive();
             let left = other.take(&mut |_, shown, _| {
-                let mut payload = Vec::new();
-                shown.append_payload(&mut payload);
+                let mut payload = vec![0; shown.payload_bytes()];
+                // SAFETY: so many bytes can be written there.
+                unsafe { shown.copy_payload(payload.as_mut_ptr(), payload.len()) };
                 assert_eq!((shown.header(), &payload[..]), (Some(HEADER), &record[HEADER_BYTES..]));
                 taken += 1;
                 Ok(Taken::Here)
@@ -465,8 +487,8 @@ mod tests {
         let mut looks = 0;
         loop {
             let [one, other] = &mut pair;
-            while one.append(1, &record) {}
-            while other.append(0, &record) {}
+            while append(one, 1, &record) {}
+            while append(other, 0, &record) {}
             one.send(1);
             other.send(0);
             one.receive();
@@ -489,7 +511,7 @@ mod tests {
         let (mut asked, mut answered, mut came, mut stayed) = (0, 0, 0, 0);
         for _ in 0..2000 {
             let [one, other] = &mut pair;
-            while asked < 200 && one.append(1, &HEADER) {
+            while asked < 200 && append(one, 1, &HEADER) {
                 asked += 1;
             }
             one.send(1);

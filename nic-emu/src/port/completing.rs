@@ -165,8 +165,9 @@ impl Port {
     }
 
     /// Posts what is held, moves bytes, because others may wait for that while this rank does nothing but
-    /// look, runs a slice, and then looks at the NIC's queues as the processor. While a receive that was
-    /// posted before is in its ring, which no slice has taken, nothing is found: that receive comes first.
+    /// look, runs a slice, drives the links, and then looks at the NIC's queues as the processor. While a
+    /// receive that was posted before is in its ring, which no slice has taken, nothing is found: that
+    /// receive comes first.
     fn look_for(
         &mut self,
         envelope: &Envelope,
@@ -175,6 +176,8 @@ impl Port {
         self.post_held()?;
         self.move_bytes()?;
         self.lend()?;
+        self.drive_links()?;
+        self.leave_unsent();
         let (heads, local_rank) = (self.heads, self.local_rank);
         let found = self.as_processor(|memory| {
             match heads.ahead_of(memory.taken()[local_rank.index()].read(), RingKind::Receive) {

@@ -1,13 +1,18 @@
 //! Driving: a rank that waits drives the links to other nodes, between two looks at what it waits for
-//! ([`crate::global::Waiter`]). What it cannot do itself it wakes the NIC thread for, unless nobody waits for
-//! it.
+//! ([`crate::global::Waiter`]), and a rank that sends passes over them once, now and then. What it cannot do
+//! itself it wakes the NIC thread for, unless nobody waits for it.
 
 use super::error::PortError;
+use super::lending::Waiting;
 use super::outstanding::Purpose;
 use super::rank_port::Port;
-use crate::global::Own;
+use crate::global::{Left, Own};
+use crate::host::crowd::Crowd;
+use crate::memory::Rank;
+use crate::memory::doorbell::RingKind;
 use crate::memory::token::Holder;
-use crate::policy::DRIVING_NS;
+use crate::policy::PASSES_BESIDE_PEERS;
+use std::sync::atomic::{Ordering, fence};
 
 impl Port {
     /// Whether this rank drives the links when it waits: not in a crowd, where it sleeps soon; nor with a
@@ -30,6 +35,23 @@ impl Port {
         }
     }
 
+    /// Whether a rank that waits leaves the links to others, and its processor, too: it waits for messages of
+    /// its own node alone, whose senders wake it, and one of those may want the processor. First it sends
+    /// what has not left, if that goes at once.
+    #[inline]
+    pub(super) fn leaves_links(&self, waiting: &Waiting) -> bool {
+        self.wake_pipe.is_some()
+            && self.outstanding.are_of_this_node()
+            && waiting.is_for_requests()
+            && self.crowd.as_ref().is_some_and(Crowd::shares_its_processor)
+            && (waiting.passes_since(self.heads) >= PASSES_BESIDE_PEERS || !self.has_unsent())
+    }
+
+    /// Whether this rank of the job is one of this node's.
+    pub(super) fn is_of_this_node(&self, rank: Rank) -> bool {
+        self.memory.local_rank(rank).is_ok_and(|local| local.is_some())
+    }
+
     /// This rank is about to sleep, or leaves something to the NIC thread, which has the links from now on.
     pub(super) fn hand_over_links(&self) {
         let driven_ns = &self.memory.header().remote.driven_ns;
@@ -39,15 +61,64 @@ impl Port {
         }
     }
 
-    /// Whether a rank has driven the links lately, so that the NIC thread looks soon whether it still does.
-    pub(super) fn is_driven(&self) -> bool {
-        let driven_ns = self.memory.header().remote.driven_ns.get();
-        self.drives() && (self.clock)() < driven_ns.saturating_add(DRIVING_NS)
+    /// Whether the NIC thread, which has left the links to ranks, looks soon by itself, also for what this
+    /// rank has posted and nobody has sent.
+    pub(super) fn is_stood_by(&self) -> bool {
+        // What was posted before the look: a NIC thread that does not stand by any more looks after it has
+        // said so.
+        fence(Ordering::SeqCst);
+        self.drives() && self.memory.header().remote.stands_by.get() != 0
+    }
+
+    /// A message of so many bytes was posted for another node, and the rank goes on. If that is the first
+    /// send since it last waited it leaves at once, and so does what has gathered since, when that is much.
+    /// The rest leaves when a rank waits; or when the NIC thread looks, which is woken unless it stands by.
+    pub(super) fn push_out(&mut self, bytes: usize) -> Result<(), PortError> {
+        let is_first = self.heads.ahead_of(self.offered, RingKind::Send) == 1;
+        if self.drives()
+            && let Some(driving) = &mut self.links
+            && (driving.note_posted(bytes) || is_first)
+        {
+            // What the slice leaves for other nodes is not the NIC thread's, as in a wait.
+            self.waiters += 1;
+            let lent = self.lend_after_posting();
+            self.waiters -= 1;
+            lent?;
+            // Who sends much goes on with it soon; a rank that sends one message may compute, and leaves what
+            // comes to the NIC thread.
+            if !is_first {
+                self.say_that_it_drives();
+            }
+            self.pass_over_links()?;
+            let taken = self.memory.taken()[self.local_rank.index()].peek();
+            if self.heads.ahead_of(taken, RingKind::Send) == 0 && !self.has_unsent() {
+                return Ok(());
+            }
+        }
+        if !self.is_stood_by() {
+            self.wake_nic_thread();
+        }
+        Ok(())
+    }
+
+    /// Whether something for other nodes has not left: descriptors, matches, records in a link, or a part of
+    /// a frame.
+    fn has_unsent(&self) -> bool {
+        let remote = &self.memory.header().remote;
+        remote.outbound.get() != 0
+            || !remote.matches.is_empty()
+            || self.links.as_ref().is_some_and(|driving| driving.links.has_unsent())
     }
 
     /// Sends what is for other nodes and takes what has come from them, if it is for this rank to do that,
     /// and nobody else is the processor. True if something has moved.
     pub(super) fn drive_links(&mut self) -> Result<bool, PortError> {
+        self.say_that_it_drives();
+        self.pass_over_links()
+    }
+
+    /// [`Self::drive_links`] of a rank that may not go on with that: it does not say that it drives them.
+    fn pass_over_links(&mut self) -> Result<bool, PortError> {
         let Some(driving) = &mut self.links else { return Ok(false) };
         if driving.away_until_ns != 0 && (self.clock)() >= driving.away_until_ns {
             driving.away_until_ns = 0;
@@ -55,7 +126,6 @@ impl Port {
         if !self.drives() {
             return Ok(false);
         }
-        self.say_that_it_drives();
         let Some(driving) = &mut self.links else { return Ok(false) };
         let token = self.memory.token();
         if !token.looks_free() || !token.try_take(Holder::rank(self.local_rank)) {
@@ -68,6 +138,7 @@ impl Port {
             sent_from: &|request, _| outstanding.buffer_of(Purpose::Send, request),
             received_in: &|request, _| outstanding.buffer_of(Purpose::Receive, request),
         };
+        driving.note_driven();
         let passed = driving.waiter.pass(&self.memory, &mut driving.links, &own);
         // Orders completions against the look at who sleeps: see `waiting`.
         token.release_and_fence();
@@ -77,9 +148,19 @@ impl Port {
             self.memory.header().remote.driven_ns.set(0);
         }
         self.wake(&passed.touched);
-        if passed.left.in_the_way || passed.left.for_thread || awaited != self.awaited.replace(awaited) {
+        let Left { in_the_way, for_thread } = passed.left;
+        if in_the_way || for_thread || awaited != self.awaited.replace(awaited) {
             self.wake_nic_thread();
         }
         Ok(passed.moved)
+    }
+
+    /// This rank, or a thread of it, goes on or sleeps: what has not left, answers that wait for company say,
+    /// is the NIC thread's from now on.
+    #[inline]
+    pub(super) fn leave_unsent(&self) {
+        if self.links.is_some() && self.has_unsent() && !self.is_stood_by() {
+            self.wake_nic_thread();
+        }
     }
 }

@@ -4,9 +4,9 @@
 use super::error::PortError;
 use super::rank_port::Port;
 use crate::host::waiting::{self, Asleep, Pause};
-use crate::memory::doorbell::RingKind;
+use crate::memory::doorbell::{Heads, RingKind};
 use crate::memory::status::{Activity, WaitingFor};
-use crate::memory::sync::Ordering;
+use crate::memory::sync::{Ordering, fence};
 use crate::memory::{Corrupt, Rank, RequestId};
 use crate::policy::{self, WaitPolicy};
 use crate::threads::buffer_sender::BufferSender;
@@ -30,7 +30,9 @@ impl Port {
         let moved = self.move_bytes()?;
         self.keep_when_waiting()?;
         let lent = self.lend()?;
-        Ok(self.drive_links()? || lent || moved)
+        let driven = self.drive_links()?;
+        self.leave_unsent();
+        Ok(driven || lent || moved)
     }
 
     /// Lends the core for a slice, if one is wanted.
@@ -89,10 +91,7 @@ impl Port {
     #[inline]
     pub fn begin_wait(&mut self, request: Option<RequestId>) -> Waiting {
         self.status().set_activity(Activity::Polling);
-        self.say_that_it_drives();
-        self.waiters += 1;
-        self.has_run = None;
-        Waiting {
+        let waiting = Waiting {
             policy: self.waiting,
             polls: 0,
             yields: 0,
@@ -101,8 +100,15 @@ impl Port {
             unscheduled: false,
             trusting: 0,
             looks: 0,
+            passes: (self.heads, 0),
             slept: Duration::ZERO,
+        };
+        if !self.leaves_links(&waiting) {
+            self.say_that_it_drives();
         }
+        self.waiters += 1;
+        self.has_run = None;
+        waiting
     }
 
     /// One step of a wait: progress, and what others are told of it. True after some progress: then look
@@ -119,7 +125,11 @@ impl Port {
             return Ok(stepped);
         }
         let moved = self.progress_in(waiting)?;
-        if self.drive_links()? || moved {
+        let drives = !self.leaves_links(waiting);
+        if drives && self.outstanding.are_of_this_node() {
+            waiting.note_pass(self.heads);
+        }
+        if drives && self.drive_links()? || moved {
             waiting.restart();
             return Ok(true);
         }
@@ -237,6 +247,7 @@ impl Port {
     #[inline]
     pub fn end_wait(&mut self) {
         self.waiters -= 1;
+        self.leave_unsent();
         if self.waiters > 0 {
             return;
         }
@@ -254,20 +265,24 @@ impl Port {
         self.status().concurrent.set(1);
     }
 
-    /// Whether a rank that may sleep should, or else yield and look again.
+    /// Whether a rank that may sleep should, or else yield and look again. `is_woken` says that nothing is
+    /// waited for beside requests.
     #[cold]
-    pub fn should_sleep(&mut self, waiting: &Waiting) -> bool {
+    pub fn should_sleep(&mut self, waiting: &Waiting, is_woken: bool) -> bool {
         if !self.may_stay_asleep() {
             return false;
         }
-        let drives = self.drives();
+        let (drives, leaves_links) = (self.drives(), self.leaves_links(waiting));
         let Some(crowd) = &mut self.crowd else { return true };
         let is_crowded = crowd.is_crowded((self.clock)());
         // Who drives the links gets on by itself.
         let gives_way = if drives { crowd.stays_crowded() } else { is_crowded };
-        let patience =
-            if crowd.shares_its_processor() { policy::YIELDS_AMONG_MANY } else { policy::YIELDS_OF_SEVERAL };
-        waiting.yields > patience || waiting.request != RequestId::NONE && gives_way
+        let patience = match crowd.shares_its_processor() {
+            true if leaves_links && is_woken => policy::YIELDS_BESIDE_PEERS,
+            true => policy::YIELDS_AMONG_MANY,
+            false => policy::YIELDS_OF_SEVERAL,
+        };
+        waiting.yields > patience || waiting.is_for_requests() && gives_way
     }
 
     /// Whether there is nothing that this rank should do rather than sleep.
@@ -287,23 +302,46 @@ impl Port {
     /// rank at a time. `is_woken` says that nothing is waited for beside requests.
     #[cold]
     pub fn announce_sleep(&self, waiting: &Waiting, is_woken: bool) -> Asleep {
-        let is_woken = is_woken && waiting.request != RequestId::NONE;
+        let is_woken = is_woken && waiting.is_for_requests();
         waiting::announce_sleep(&self.memory, self.local_rank, is_woken)
     }
 
-    /// [`Self::nudge`] after a message that is buffered: a receiver that is awake looks for it itself.
+    /// [`Self::nudge`] after a message of so many bytes that is buffered: a receiver that is awake looks for
+    /// it itself.
     #[inline]
-    pub fn nudge_receiver(&mut self, destination: Rank) -> Result<(), PortError> {
+    pub fn nudge_receiver(&mut self, destination: Rank, bytes: usize) -> Result<(), PortError> {
+        if self.wake_pipe.is_some() {
+            return match self.memory.local_rank(destination)? {
+                None => self.push_out(bytes),
+                Some(_) if self.pacing.starts_on_work() => self.nudge_peer(),
+                Some(_) => self.nudge(false),
+            };
+        }
         let some_sleep = self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0;
         if some_sleep
             && self.pacing.lets_ranks_claim()
-            && self.wake_pipe.is_none()
             && let Some(local) = self.memory.local_rank(destination)?
             && self.memory.rank(local)?.status.sleep.peek() == 0
         {
             return Ok(());
         }
         self.nudge(false)
+    }
+
+    /// After a message for a rank of this node, of several: nothing of it is the NIC thread's, unless a rank
+    /// sleeps and no slice has taken the message, or slices find no room.
+    fn nudge_peer(&mut self) -> Result<(), PortError> {
+        // A rank that falls asleep looks after it has said so, and this one after it has posted.
+        fence(Ordering::SeqCst);
+        let some_sleep = self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0;
+        if some_sleep {
+            self.lend()?;
+        }
+        // Somebody else is the processor, or there is no room.
+        if some_sleep && BufferSender::has_work(&self.memory) || BufferSender::is_stalled(&self.memory) {
+            self.wake_nic_thread();
+        }
+        Ok(())
     }
 
     /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap`
@@ -315,8 +353,8 @@ impl Port {
         if rests || self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             self.lend()?;
         }
-        // What is posted may be for another node, where it goes at once; or soon, with what follows.
-        if overlap || self.wake_pipe.is_some() && !self.is_driven() {
+        // What is posted may be for another node, where it goes at once, or soon.
+        if overlap || self.wake_pipe.is_some() && !self.is_stood_by() {
             self.wake_nic_thread();
         }
         Ok(())
@@ -340,11 +378,31 @@ pub struct Waiting {
     /// Looks that found work since this rank last went for the token; 0 before it has done so for the first
     /// time.
     looks: u32,
+    /// Passes over the links since these heads, for what this rank has posted: it waits for its node alone.
+    passes: (Heads, u32),
     /// How long it has slept, at most, since something came.
     slept: Duration,
 }
 
 impl Waiting {
+    /// How many passes over the links there were since these heads.
+    #[inline]
+    pub(super) fn passes_since(&self, heads: Heads) -> u32 {
+        if self.passes.0 == heads { self.passes.1 } else { 0 }
+    }
+
+    /// Counts one.
+    #[inline]
+    fn note_pass(&mut self, heads: Heads) {
+        self.passes = (heads, self.passes_since(heads).saturating_add(1));
+    }
+
+    /// Whether it is for requests, which wake the rank.
+    #[inline]
+    pub(super) fn is_for_requests(&self) -> bool {
+        self.request != RequestId::NONE
+    }
+
     /// True when the next pause gives the core away.
     #[inline]
     fn is_about_to_yield(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::global::Waiter;
 use crate::host::shared_links::SharedLinks;
-use crate::policy::AWAY_NS;
+use crate::policy::{AWAY_NS, PUSHED_BYTES, PUSHED_SENDS};
 
 /// The links, and who drives them.
 pub struct LinkDriver {
@@ -13,12 +13,25 @@ pub struct LinkDriver {
     /// How long it does so, and when it has left something last.
     away_ns: u64,
     left_ns: u64,
+    /// Messages that this rank has posted for other nodes since it drove the links last, and their bytes.
+    posted: (u32, usize),
 }
 
 impl LinkDriver {
     /// Drives these.
     pub fn new(links: SharedLinks) -> Self {
-        Self { links, waiter: Waiter::default(), away_until_ns: 0, away_ns: 0, left_ns: 0 }
+        Self { links, waiter: Waiter::default(), away_until_ns: 0, away_ns: 0, left_ns: 0, posted: (0, 0) }
+    }
+
+    /// A message of so many bytes was posted. Whether there is much that has not left.
+    pub(super) fn note_posted(&mut self, bytes: usize) -> bool {
+        self.posted = (self.posted.0 + 1, self.posted.1.saturating_add(bytes));
+        self.posted.0 >= PUSHED_SENDS || self.posted.1 >= PUSHED_BYTES
+    }
+
+    /// The links are driven: what was posted counts no more.
+    pub(super) fn note_driven(&mut self) {
+        self.posted = (0, 0);
     }
 
     /// Something is left to the NIC thread.

@@ -74,6 +74,8 @@ struct SlotRecord {
     purpose: Option<Purpose>,
     /// The NIC has completed it and its bytes are where they belong; it was not taken yet.
     landed: bool,
+    /// It is more than a receive of a message of this node.
+    elsewhere: bool,
     /// The slot to use after this one, while it is free; [`RequestId::NONE`] at the end.
     next_free: RequestId,
     about: About,
@@ -90,11 +92,12 @@ pub struct Outstanding {
     first_free: RequestId,
     count: u32,
     collectives: u32,
+    elsewhere: u32,
 }
 
 impl Default for Outstanding {
     fn default() -> Self {
-        Self { records: Vec::new(), first_free: RequestId::NONE, count: 0, collectives: 0 }
+        Self { records: Vec::new(), first_free: RequestId::NONE, count: 0, collectives: 0, elsewhere: 0 }
     }
 }
 
@@ -125,6 +128,7 @@ impl Outstanding {
             generation: 1,
             purpose: Some(purpose),
             landed: false,
+            elsewhere: false,
             next_free: RequestId::NONE,
             about,
         });
@@ -140,6 +144,22 @@ impl Outstanding {
     #[inline]
     pub fn collectives(&self) -> u32 {
         self.collectives
+    }
+
+    /// Notes that a request that was just added is more than a receive of a message of this node.
+    #[inline]
+    pub(crate) fn note_elsewhere(&mut self, request: RequestId) {
+        if let Some(record) = self.records.get_mut(request.index())
+            && !std::mem::replace(&mut record.elsewhere, true)
+        {
+            self.elsewhere += 1;
+        }
+    }
+
+    /// Whether there are some, and all are receives of messages of this node.
+    #[inline]
+    pub fn are_of_this_node(&self) -> bool {
+        self.count != 0 && self.elsewhere == 0
     }
 
     /// True when there are none.
@@ -255,6 +275,7 @@ impl Outstanding {
         self.count -= 1;
         self.collectives -= u32::from(purpose == Purpose::Collective);
         record.landed = false;
+        self.elsewhere -= u32::from(std::mem::take(&mut record.elsewhere));
         record.move_on();
         record.next_free = self.first_free;
         self.first_free = request;
@@ -298,6 +319,24 @@ mod tests {
         assert_eq!(outstanding.requests(), vec![second]);
         assert_eq!((outstanding.about(first), outstanding.about(second)), (None, Some(&about)));
         assert_eq!(outstanding.add(Purpose::Collective, About::NOTHING), Some(first));
+    }
+
+    #[test]
+    fn requests_are_of_this_node_as_long_as_none_is_noted_to_be_more() {
+        let mut outstanding = Outstanding::default();
+        assert!(!outstanding.are_of_this_node(), "there is none");
+        let here = outstanding.add(Purpose::Receive, About::NOTHING).unwrap();
+        assert!(outstanding.are_of_this_node());
+        let elsewhere = outstanding.add(Purpose::Send, About::NOTHING).unwrap();
+        (0..2).for_each(|_| outstanding.note_elsewhere(elsewhere));
+        assert!(!outstanding.are_of_this_node());
+        outstanding.take(elsewhere).unwrap();
+        assert!(outstanding.are_of_this_node());
+        // The slot that was used for the other node.
+        assert_eq!(outstanding.add(Purpose::Send, About::NOTHING), Some(elsewhere));
+        assert!(outstanding.are_of_this_node());
+        assert!([here, elsewhere].map(|request| outstanding.take(request)).iter().all(Option::is_some));
+        assert!(!outstanding.are_of_this_node());
     }
 
     proptest! {

@@ -162,9 +162,10 @@ impl Port {
             None => match self.run_to_another_node(send.destination, bytes)? {
                 Some(first) => {
                     let to = self.memory.run(self.local_rank, first, bytes as u64)?;
+                    // Through the caches: whoever sends it reads it next, most often this rank.
                     // SAFETY: the run has room for the message and is this rank's until it is posted; `data`
                     // is the caller's promise.
-                    unsafe { self.stores.copy_in(data, to.as_ptr(), bytes, ticks) };
+                    unsafe { std::ptr::copy_nonoverlapping(data, to.as_ptr(), bytes) };
                     Payload::Slab(first)
                 }
                 // SAFETY: the caller's promise.
@@ -424,6 +425,12 @@ impl Port {
         let Some(request) = self.outstanding.add(purpose, about) else {
             return Err(PortError::TooManyRequests { limit: REQUESTS });
         };
+        // Of a send that waits for its receiver nobody tells a sleeping rank before that is in MPI.
+        if self.wake_pipe.is_some()
+            && (purpose != Purpose::Receive || !self.is_of_this_node(about.peer_in_job))
+        {
+            self.outstanding.note_elsewhere(request);
+        }
         self.slot(request)?.arm();
         Ok(request)
     }

@@ -124,7 +124,8 @@ fn rest<W: Waits, T>(
     what: &impl Fn(&Port) -> WaitingFor,
     ready: &mut impl FnMut(&mut W) -> Result<Option<T>, W::Error>,
 ) -> Result<Option<T>, W::Error> {
-    if !waiter.port().should_sleep(waiting) {
+    let is_woken = waiter.is_woken();
+    if !waiter.port().should_sleep(waiting, is_woken) {
         waiter.without_port(rustix::thread::sched_yield);
         return Ok(None);
     }
@@ -134,7 +135,10 @@ fn rest<W: Waits, T>(
         let stepped = waiter.port().wait_step(waiting, what)?;
         let done = ready(waiter)?;
         if done.is_none() && !stepped && waiter.port().may_stay_asleep() {
-            waiter.port().hand_over_links();
+            match waiter.port().leaves_links(waiting) {
+                true => waiter.port().leave_unsent(),
+                false => waiter.port().hand_over_links(),
+            }
             let longest = waiting.longest_sleep();
             waiter.without_port(|| asleep.sleep(longest));
         }

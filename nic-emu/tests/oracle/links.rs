@@ -5,7 +5,9 @@ use crate::random::Random;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::sim::SimFabric;
 use bcs_fabric::{Assignment, Comparison, Fabric, FabricError, Road, Source, Ticket};
-use nic_emu::global::{HEADER_BYTES, Left, NodeLinks, Own, Shown, Take, Taken, Waiter};
+use nic_emu::global::{
+    Appended, Carried, HEADER_BYTES, InSlabs, Left, NodeLinks, Own, Shown, Take, Taken, Waiter,
+};
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Corrupt, LocalRank, NicMemory};
 use std::cell::RefCell;
@@ -110,8 +112,13 @@ impl NodeLinks for RankLinks {
         Ok(left)
     }
 
-    fn append(&mut self, to: u32, record: &[u8]) -> bool {
-        self.sim.send(NodeId(to), &[record]).is_ok()
+    fn append(&mut self, to: u32, header: &[u8; HEADER_BYTES], payload: InSlabs<'_>) -> Appended {
+        let mut bytes = Vec::new();
+        payload.append_to(&mut bytes);
+        match self.sim.send(NodeId(to), &[header, &bytes]) {
+            Ok(_) => Appended::Done,
+            Err(_) => Appended::NotByRank,
+        }
     }
 
     fn append_all(&mut self, to: u32, headers: &[[u8; HEADER_BYTES]]) -> bool {
@@ -133,17 +140,16 @@ impl Shown for Plain<'_> {
     fn header(&self) -> Option<[u8; HEADER_BYTES]> {
         self.0.first_chunk().copied()
     }
+}
 
+impl Carried for Plain<'_> {
     fn payload_bytes(&self) -> usize {
         self.0.len().saturating_sub(HEADER_BYTES)
     }
 
-    fn append_payload(&self, to: &mut Vec<u8>) {
-        to.extend_from_slice(&self.0[HEADER_BYTES..]);
-    }
-
-    fn copy_payload(&self, to: &mut [u8]) {
-        to.copy_from_slice(&self.0[HEADER_BYTES..]);
+    unsafe fn copy_payload(&self, to: *mut u8, room: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { (&self.0[HEADER_BYTES..]).copy_payload(to, room) };
     }
 }
 

@@ -3,7 +3,7 @@
 //! of members come to, near ones first, so that operands are combined in the order of the reduction tree.
 //! log2 p steps for p members, a power of two; in each a member sends a vector.
 
-use crate::collective::{Combination, Vector};
+use crate::collective::{Combination, Reduction, Vector};
 use crate::error::MpiResult;
 use crate::progress::Members;
 
@@ -12,24 +12,30 @@ use crate::progress::Members;
 /// # Errors
 /// Another member's vector is longer; the NIC fails.
 pub async fn reduce_by_doubling(members: &impl Members, combination: &Combination) -> MpiResult {
-    let (rank, reduction) = (members.rank(), &combination.reduction);
     let mut value = combination.load(0, combination.count)?;
+    double(members, &combination.reduction, &mut value).await?;
+    if combination.gets_all(members.rank()) {
+        combination.store(&value, 0);
+    }
+    Ok(())
+}
+
+/// Combines the values of members that are a power of two; each becomes the result.
+pub(super) async fn double(members: &impl Members, reduction: &Reduction, value: &mut Vector) -> MpiResult {
+    let rank = members.rank();
     let mut theirs = Vector::new(value.len())?;
     let mut distance = 1;
     while distance < members.size() {
         let other = rank ^ distance;
-        members.swap((other, &value), (other, &mut theirs)).await?;
+        members.swap((other, value), (other, &mut theirs)).await?;
         if other < rank {
-            reduction.combine(&theirs, &mut value)?;
+            reduction.combine(&theirs, value)?;
         } else {
             // This member's are the left operands: the result is where the other's have come.
-            reduction.combine(&value, &mut theirs)?;
-            std::mem::swap(&mut value, &mut theirs);
+            reduction.combine(value, &mut theirs)?;
+            std::mem::swap(value, &mut theirs);
         }
         distance *= 2;
-    }
-    if combination.gets_all(rank) {
-        combination.store(&value, 0);
     }
     Ok(())
 }

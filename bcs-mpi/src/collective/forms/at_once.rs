@@ -47,7 +47,7 @@ pub(super) unsafe fn combine(
     }
     let collective = if root.is_some() { Collective::reduce } else { Collective::allreduce };
     match (reduction.on_nic(), bytes) {
-        (Some(operation), 1..=SLAB_BYTES) if meets_on_nic(process, call.comm, collective)? => {
+        (Some(operation), 1..=SLAB_BYTES) if meets_on_nic(process, call.comm, collective, bytes)? => {
             note_algorithm(collective, policy::ON_NIC);
             // SAFETY: as above.
             unsafe { on_nic(process, call, operation, root, (from, to, bytes))? };
@@ -164,7 +164,7 @@ pub(super) fn bring(
 /// The NIC fails.
 #[inline(always)]
 pub(super) fn barrier(process: &mut Guard, Call { primitive, comm, .. }: Call) -> MpiResult<bool> {
-    if !meets_on_nic(process, comm, Collective::barrier)? {
+    if !meets_on_nic(process, comm, Collective::barrier, 0)? {
         return Ok(false);
     }
     note_algorithm(Collective::barrier, policy::ON_NIC);
@@ -172,12 +172,20 @@ pub(super) fn barrier(process: &mut Guard, Call { primitive, comm, .. }: Call) -
     Ok(true)
 }
 
-/// Whether a collective in which everybody waits for everybody is the NIC's.
+/// Whether a collective in which everybody waits for everybody, of so many bytes, is the NIC's for certain.
 #[inline(always)]
-fn meets_on_nic(process: &mut Guard, comm: MPI_Comm, collective: Collective) -> MpiResult<bool> {
+fn meets_on_nic(
+    process: &mut Guard,
+    comm: MPI_Comm,
+    collective: Collective,
+    bytes: usize,
+) -> MpiResult<bool> {
     let communicator = process.communicator(comm)?;
     let (size, spans_nodes) = (communicator.size, communicator.spans_nodes());
-    Ok(!policy::meets_by_messages(size, spans_nodes, process.port.sends_at_once())
+    let sends_at_once = process.port.sends_at_once();
+    Ok(!policy::meets_by_messages(size, spans_nodes, sends_at_once)
+        && (collective == Collective::reduce
+            || !policy::may_meet_by_nodes(size, bytes, spans_nodes, sends_at_once))
         && wants_nic(process, comm, collective)?)
 }
 

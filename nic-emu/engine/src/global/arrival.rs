@@ -1,14 +1,22 @@
 //! BR, for messages of other nodes: a descriptor has come, and is matched with its receive or waits for it in
 //! its receiver's queue. Whoever holds the run token does that: the NIC thread, or a rank that waits.
 
+use super::departure::most_ahead;
 use super::error::{GlobalError, strange};
+use super::link::PATIENT_RECORDS;
 use super::message::{local, place};
-use super::record::{Kind, Record};
-use crate::memory::descriptor::{KIND, Payload, PointToPoint, SendDescriptor, SendWords};
+use super::own::Own;
+use super::record::{Carried, Kind, Record};
+use crate::channel::Buffer;
+use crate::memory::descriptor::{
+    Check, KIND, Payload, PointToPoint, ReceiveWords, SendDescriptor, SendWords,
+};
+use crate::memory::queue::PostedReceives;
+use crate::memory::request::Delivery;
 use crate::memory::ring::{CELL_WORDS, LABEL};
-use crate::memory::slab::SLAB_BYTES;
+use crate::memory::transfer::Range;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::memory::{LocalRank, NicMemory, RequestId};
+use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
@@ -27,8 +35,9 @@ pub(super) enum Arrived {
 }
 
 /// Takes the send, or the wish to take one back, that a record of another node brings, with its payload: the
-/// bytes of the message, or nothing where they ride in the descriptor or stay on its node. `may_stay` says
-/// that they may also stay there if they have come and the receiver is at its limit.
+/// bytes of the message, or nothing where they ride in the descriptor or stay on its node. They go straight
+/// to the buffer of a receive that waits for them, if that is `own`. `may_stay` says that they may also stay
+/// on the sender's node if they have come and the receiver is at its limit.
 ///
 /// # Errors
 /// It makes no sense, or NIC memory is corrupt.
@@ -36,7 +45,8 @@ pub(super) fn take(
     memory: &NicMemory,
     completer: &mut Completer<'_>,
     from: u32,
-    (record, payload): (&Record, &[u8]),
+    (record, payload): (&Record, impl Carried),
+    own: Option<&Own<'_>>,
     may_stay: bool,
 ) -> Result<Arrived, GlobalError> {
     let mut dma = DmaHelper::new(completer.memory);
@@ -56,18 +66,29 @@ pub(super) fn take(
     };
     let index = local(memory, send.destination)?;
     let pool = UnexpectedPool::of(memory, index)?;
-    let block = match payload.is_empty() {
-        true => None,
-        // SAFETY: a slice of that length.
-        false => unsafe { pool.put(payload.as_ptr(), payload.len() as u64, ForWhom::Driver)? },
+    let bytes = payload.payload_bytes();
+    if bytes != 0 && bytes as u64 != send.bytes {
+        return Err(strange(from, "bytes of a message", bytes as u64));
+    }
+    if bytes != 0
+        && let Some(own) = own
+        && put_in_place(completer, own, (index, &send, &words), &payload)?
+    {
+        let answer = matched_record(record.rank, RequestId::NONE, place(send.payload).0);
+        return Ok(Arrived::Taken { answer, late: None });
+    }
+    let block = match bytes {
+        0 => None,
+        _ => pool.take(bytes as u64, ForWhom::Driver)?,
     };
-    if block.is_none() && !payload.is_empty() && !may_stay {
+    if block.is_none() && bytes != 0 && !may_stay {
         return Ok(Arrived::NoRoom);
     }
     if let Some(block) = block {
-        if payload.len() as u64 != send.bytes {
-            return Err(strange(from, "bytes of a message", payload.len() as u64));
-        }
+        let to = pool.bytes(block, bytes as u64)?;
+        // SAFETY: the block has room for the message, checked, and nobody else uses it before it is named to
+        // somebody.
+        unsafe { payload.copy_payload(to.as_ptr(), bytes) };
         words = SendDescriptor { payload: Payload::Pooled(block), ..send }.encode();
     } else if !matches!(send.payload, Payload::Inline(_)) {
         // Without what another process may have written where this node's numbers stand.
@@ -92,17 +113,168 @@ pub(super) fn take(
     Ok(Arrived::Taken { answer, late })
 }
 
+/// Puts the bytes of a message where the oldest receive that takes it has them, and completes that. False,
+/// and nothing has happened, when none waits, when it is another rank's, when it has more to be compared than
+/// the envelope, or when the sender waits for the match.
+fn put_in_place(
+    completer: &mut Completer<'_>,
+    own: &Own<'_>,
+    (index, send, words): (LocalRank, &SendDescriptor, &[u64; CELL_WORDS]),
+    payload: &impl Carried,
+) -> Result<bool, Corrupt> {
+    if index != own.rank || send.request != RequestId::NONE {
+        return Ok(false);
+    }
+    let memory = completer.memory;
+    let posted = PostedReceives::of(memory, memory.rank(index)?);
+    let message = SendWords(words).envelope();
+    let found = posted.find_receive(message, |receive| receive.takes(&message))?;
+    let Some((at, receive)) = found else { return Ok(false) };
+    let receive = ReceiveWords(&receive).decode()?;
+    if receive.check != Check::NONE {
+        return Ok(false);
+    }
+    let told = Buffer { address: receive.address, bytes: receive.capacity };
+    let Some(buffer) = (own.received_in)(receive.request, told) else { return Ok(false) };
+    let bytes = send.bytes.min(receive.capacity);
+    let to = buffer.at(Range { offset: 0, bytes })? as *mut u8;
+    // SAFETY: within the buffer of a receive of which this rank has not seen the end, so that the program has
+    // not got it back.
+    unsafe { payload.copy_payload(to, bytes as usize) };
+    posted.remove(at)?;
+    completer.complete((index, receive.request), send.status(), &Delivery::InPlace)?;
+    memory.header().remote.matched.add(1);
+    Ok(true)
+}
+
 /// What tells a message's sender that nothing of it has to move any more, if that is to be told.
 pub(super) fn matched_record(rank: bcs_core::Rank, request: RequestId, place: u64) -> Option<Record> {
     let is_told = request != RequestId::NONE || place != 0;
     is_told.then(|| Record::new(Kind::Matched, rank, &[request.0.into(), place]))
 }
 
-/// Whether somebody waits for what the sender of a message, which has come with so many bytes, is told: its
-/// request, that it was taken back, or room for more bytes that travel ahead. Else there is a slab to be
-/// given back.
-pub(super) fn is_awaited(answer: &Record, bytes: usize) -> bool {
-    bytes > SLAB_BYTES
-        || answer.kind == Kind::Cancelled
-        || RequestId(answer.words[0] as u32) != RequestId::NONE
+/// What the answer to the sender of a message, whose so many bytes came with it, weighs among those for which
+/// nobody waits, of which [`PATIENT_RECORDS`] make one leave. That much has an answer for which somebody does
+/// wait: with a request, or that the message was taken back. Any other gives slabs back, and with them room
+/// for bytes that travel ahead: half of that room is back before the sender has used the other half.
+pub(super) fn weight(memory: &NicMemory, answer: &Record, bytes: u64) -> u32 {
+    if answer.kind == Kind::Cancelled || RequestId(answer.words[0] as u32) != RequestId::NONE {
+        return PATIENT_RECORDS;
+    }
+    let part = bytes.saturating_mul(2 * u64::from(PATIENT_RECORDS)) / most_ahead(memory).max(1);
+    part.clamp(1, PATIENT_RECORDS.into()) as u32
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::global::record::PostingSlice;
+    use crate::memory::descriptor::ReceiveDescriptor;
+    use crate::memory::request::SlotState;
+    use crate::memory::{CommRank, Context, Layout, Rank, SlabId};
+    use crate::policy::Pacing;
+
+    const CONTEXT: Context = Context(3);
+    const RECEIVE: RequestId = RequestId(5);
+    const HERE: LocalRank = LocalRank(0);
+
+    /// The first of so many nodes, each with one rank.
+    fn first_of(nodes: u32) -> NicMemory {
+        let memory = NicMemory::create_private(Layout::new(1, nodes, [0; 2]).unwrap(), 0, nodes).unwrap();
+        (0..nodes).for_each(|rank| memory.set_place(Rank(rank), rank, HERE));
+        memory.rank(HERE).unwrap().status.set_job_rank(Rank(0));
+        memory
+    }
+
+    fn send(bytes: u64) -> SendDescriptor {
+        SendDescriptor {
+            context: CONTEXT,
+            source: CommRank(1),
+            tag: 7,
+            bytes,
+            signature: 0,
+            destination: Rank(0),
+            request: RequestId::NONE,
+            synchronous: false,
+            check: Check::NONE,
+            payload: Payload::Slab(SlabId(20)),
+        }
+    }
+
+    /// A receive of this rank for the message, with that much room.
+    fn receive(capacity: u64, into: &mut [u8]) -> ReceiveDescriptor {
+        ReceiveDescriptor {
+            context: CONTEXT,
+            source: CommRank(1),
+            tag: 7,
+            capacity,
+            check: Check::NONE,
+            request: RECEIVE,
+            address: into.as_mut_ptr() as u64,
+        }
+    }
+
+    /// Node 1 sends that to node 0, whose rank has posted those receives and drives the links itself. Answers
+    /// whether the request is complete, and how many messages lie in the pool.
+    fn arrives(receives: &[ReceiveDescriptor], send: &SendDescriptor, payload: &[u8]) -> (bool, u64) {
+        let memory = first_of(2);
+        let slot = memory.request(HERE, RECEIVE).unwrap();
+        slot.arm();
+        for receive in receives {
+            assert!(PostedReceives::of(&memory, memory.rank(HERE).unwrap()).push(&receive.encode()).unwrap());
+        }
+        let words = send.encode();
+        let record =
+            Record { posted: PostingSlice::default(), ..Record::new(Kind::Send, Rank(1), &words[..LABEL]) };
+        let own = Own { rank: HERE, sent_from: &|_, _| None, received_in: &|_, told| Some(told) };
+        let mut completer = Completer::new(&memory, Pacing::default());
+        let taken = take(&memory, &mut completer, 1, (&record, payload), Some(&own), false).unwrap();
+        let Arrived::Taken { answer, late: None } = taken else { panic!("there is room") };
+        assert_eq!(answer.map(|answer| answer.words[..2].to_vec()), Some(vec![RequestId::NONE.0.into(), 21]));
+        let pool = UnexpectedPool::of(&memory, HERE).unwrap();
+        (slot.state() == SlotState::Done, pool.usage().messages)
+    }
+
+    #[test]
+    fn bytes_go_straight_to_the_buffer_of_a_receive_that_waits() {
+        for (length, capacity) in [(25, 25), (25, 4000), (4000, 4000), (4000, 100), (4000, 0)] {
+            let (payload, mut buffer) = (vec![7; length], vec![0; 4000]);
+            let receive = receive(capacity, &mut buffer);
+            assert_eq!(arrives(&[receive], &send(length as u64), &payload), (true, 0), "{length} {capacity}");
+            let came = length.min(capacity as usize);
+            assert!(buffer[..came].iter().all(|&byte| byte == 7), "{length} {capacity}");
+            assert!(buffer[came..].iter().all(|&byte| byte == 0), "{length} {capacity}");
+        }
+    }
+
+    #[test]
+    fn they_wait_in_the_pool_where_no_receive_waits_or_more_is_to_be_said_of_the_match() {
+        let (payload, mut buffer) = ([7; 100], [0; 100]);
+        let receive = receive(100, &mut buffer);
+        assert_eq!(arrives(&[], &send(100), &payload), (false, 1));
+        let of_another_tag = ReceiveDescriptor { tag: 8, ..receive };
+        assert_eq!(arrives(&[of_another_tag], &send(100), &payload), (false, 1));
+        let synchronous = SendDescriptor { request: RequestId(9), synchronous: true, ..send(100) };
+        assert_eq!(arrives(&[receive], &synchronous, &payload), (true, 1));
+        assert_eq!(buffer, [0; 100], "the rank takes it from there");
+    }
+
+    #[test]
+    fn an_answer_weighs_what_it_gives_back_of_what_may_travel_ahead() {
+        let answer = |request| matched_record(Rank(1), request, 21).unwrap();
+        for (nodes, bytes, expected) in [
+            (2, 25, 1),
+            (2, 16 << 10, 1),
+            (2, 64 << 10, 4),
+            (4, 64 << 10, 8),
+            (8, 64 << 10, PATIENT_RECORDS),
+            (8, 64, 1),
+            (64, 8 << 10, PATIENT_RECORDS),
+            (64, u64::MAX, PATIENT_RECORDS),
+        ] {
+            let memory = first_of(nodes);
+            assert_eq!(weight(&memory, &answer(RequestId::NONE), bytes), expected, "{bytes} of {nodes}");
+            assert_eq!(weight(&memory, &answer(RECEIVE), bytes), PATIENT_RECORDS, "somebody waits");
+        }
+    }
 }

@@ -2,25 +2,18 @@
 //! travel with them as far as they may. Whoever holds the run token does that: the NIC thread, or a rank that
 //! waits.
 
-use super::message::{BUDGET_BYTES, append_slab, local};
+use super::message::{BUDGET_BYTES, InSlabs, local};
 use super::record::{Kind, PostingSlice, Record};
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
 use crate::memory::ring::LABEL;
-use crate::memory::slab::{Departed, RUN_BYTES, SLAB_BYTES, SLABS};
+use crate::memory::slab::{Departed, RUN_BYTES, SLABS};
 use crate::memory::{CommRank, Corrupt, NicMemory, Rank, RequestId, SlabId, checked};
 use crate::threads::completer::Completer;
 
-/// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
-/// after the other most wait for a grant, which gives their slabs back without another record.
-const MEDIUM_SHARE: u64 = 4;
-
-/// What appends the payload of a record to its buffer.
-pub(super) type Append<'a> = dyn FnMut(&mut Vec<u8>) -> Result<(), Corrupt> + 'a;
-
 /// Sends outbound descriptors, posted in this slice as others are told it, with payloads of at most so many
-/// bytes. `send` takes a record for a node, whose payload of so many bytes is appended; it answers false when
-/// it has no room for that, or takes none for this node now.
+/// bytes. `send` takes a record for a node, and the payload that goes with it; it answers false when it has
+/// no room for that, or takes none for this node now.
 ///
 /// # Errors
 /// NIC memory is corrupt, or what `send` fails with.
@@ -28,7 +21,7 @@ pub(super) fn exchange(
     memory: &NicMemory,
     posted: PostingSlice,
     payload_bytes: u64,
-    mut send: impl FnMut(u32, &Record, usize, &mut Append<'_>) -> Result<bool, Corrupt>,
+    mut send: impl FnMut(u32, &Record, InSlabs<'_>) -> Result<bool, Corrupt>,
 ) -> Result<(), Corrupt> {
     let remote = &memory.header().remote;
     for index in memory.local_ranks() {
@@ -50,18 +43,17 @@ pub(super) fn exchange(
                 Some((_, bytes)) if bytes <= payload_bytes && may_be_ahead(memory, node, bytes)? => in_slabs,
                 _ => None,
             };
-            let length = ahead.map_or(0, |(_, bytes)| bytes as usize);
-            let is_sent = send(node, &record, length, &mut |payload| match ahead {
-                Some((slab, bytes)) => append_slab(memory, index, slab, 0, bytes, payload),
-                None => Ok(()),
-            })?;
-            if !is_sent {
+            let payload = match ahead {
+                Some((slab, bytes)) => InSlabs::of(memory, index, slab, 0, bytes)?,
+                None => InSlabs::NONE,
+            };
+            if !send(node, &record, payload)? {
                 // What follows in this rank's queue stays behind it: nothing overtakes.
                 break;
             }
             if let Some((slab, bytes)) = in_slabs {
                 rank.departed[checked("slab", slab.0, SLABS)?].set(bytes, ahead.is_some());
-                memory.node_state(node)?.ahead.add(length as i64);
+                memory.node_state(node)?.ahead.add(payload.len() as i64);
             }
             rank.outbound.remove(memory, entry)?;
             remote.outbound.add(-1);
@@ -71,12 +63,15 @@ pub(super) fn exchange(
     Ok(())
 }
 
+/// How many bytes may be on their way to a node ahead of their match.
+pub(super) fn most_ahead(memory: &NicMemory) -> u64 {
+    let (_, nodes) = memory.node();
+    BUDGET_BYTES / u64::from(nodes.max(1))
+}
+
 /// Whether so many bytes may travel to a node ahead of their match.
 fn may_be_ahead(memory: &NicMemory, node: u32, bytes: u64) -> Result<bool, Corrupt> {
-    let (_, nodes) = memory.node();
-    let share = if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 };
-    let most = BUDGET_BYTES / u64::from(nodes.max(1)) / share;
-    Ok(bytes <= most.saturating_sub(memory.node_state(node)?.ahead.get()))
+    Ok(bytes <= most_ahead(memory).saturating_sub(memory.node_state(node)?.ahead.get()))
 }
 
 /// A message of this node's is out of the slabs, the number of whose first one plus one `place` is, if it was

@@ -2,7 +2,7 @@
 //! Whoever holds the run token does that: the NIC thread, or the sender while it waits.
 
 use super::departure::finish_send;
-use super::message::append_slab;
+use super::message::InSlabs;
 use super::rank_memory;
 use super::record::{Kind, Record};
 use crate::channel::{Buffer, ChannelError};
@@ -74,18 +74,13 @@ impl Grant {
         Record::new(Kind::Data, Rank(0), &[self.transfer, self.range.offset])
     }
 
-    /// Appends the bytes, which are in slabs.
+    /// The bytes, which are in slabs.
     ///
     /// # Errors
     /// There are no such slabs.
-    pub fn append_from_slabs(
-        &self,
-        memory: &NicMemory,
-        sender: LocalRank,
-        to: &mut Vec<u8>,
-    ) -> Result<(), Corrupt> {
+    pub fn in_slabs<'m>(&self, memory: &'m NicMemory, sender: LocalRank) -> Result<InSlabs<'m>, Corrupt> {
         let slab = SlabId(self.place.wrapping_sub(1) as u32);
-        append_slab(memory, sender, slab, self.range.offset, self.range.bytes, to)
+        InSlabs::of(memory, sender, slab, self.range.offset, self.range.bytes)
     }
 
     /// The bytes, which are in the buffer of a send of this process.

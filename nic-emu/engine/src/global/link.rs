@@ -8,6 +8,7 @@
 //! Who has to know that what was sent is there sends a *Confirm* behind it, which is answered at once.
 
 use super::error::{GlobalError, strange};
+use super::message::InSlabs;
 use super::record::{HEADER_BYTES, Kind, Record};
 use crate::memory::{Corrupt, NicMemory};
 use bcs_core::{NodeId, Rank};
@@ -15,8 +16,10 @@ use bcs_fabric::{FabricError, Road};
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 
-/// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait
-/// for each other. It brings back slabs, of which each rank has many more ([`crate::memory::slab::SLABS`]).
+/// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many of weight
+/// 1 may wait for each other. It brings back slabs, of which each rank has many more
+/// ([`crate::memory::slab::SLABS`]); one that brings back many, or much of what may travel ahead, weighs
+/// more.
 const PATIENCE_NS: u64 = 5_000_000;
 pub(super) const PATIENT_RECORDS: u32 = 16;
 
@@ -30,7 +33,7 @@ const KEPT_BYTES: usize = 8 << 10;
 struct Outbound {
     /// Somebody waits for something of it.
     is_urgent: bool,
-    /// Records for which nobody waits, and until when they may wait.
+    /// The weight of records for which nobody waits, and until when they may wait.
     patient: u32,
     due_ns: u64,
     /// Encoded records that wait.
@@ -68,16 +71,25 @@ impl Links {
         });
     }
 
-    /// Sends a record along with the next one to that node, or by itself in a while.
-    pub fn send_patiently(&mut self, to: u32, record: &Record, now_ns: u64) {
+    /// Sends a record whose payload lies in slabs.
+    pub(super) fn send_in_slabs(&mut self, to: u32, record: &Record, bytes: InSlabs<'_>) {
+        let Ok(()) = self.send_with::<Infallible>(to, record, bytes.len(), |payload| {
+            bytes.append_to(payload);
+            Ok(())
+        });
+    }
+
+    /// Sends a record of this weight along with the next one to that node, by itself in a while, or when
+    /// records of [`PATIENT_RECORDS`] in all wait.
+    pub fn send_patiently(&mut self, to: u32, record: &Record, weight: u32, now_ns: u64) {
         let was_urgent = self.outgoing.get(&to).is_some_and(|link| link.is_urgent);
         self.send(to, record);
         let Some(link) = self.outgoing.get_mut(&to) else { return };
         if link.patient == 0 {
             link.due_ns = now_ns + PATIENCE_NS;
         }
-        link.patient += 1;
-        link.is_urgent = was_urgent || link.patient == PATIENT_RECORDS;
+        link.patient = link.patient.saturating_add(weight);
+        link.is_urgent = was_urgent || link.patient >= PATIENT_RECORDS;
     }
 
     /// When [`Links::flush`] has something to do, whatever else happens.
@@ -278,19 +290,19 @@ mod tests {
     fn a_record_for_which_nobody_waits_goes_when_it_is_due_or_with_the_next_one() {
         let (mut links, mut fabric) = first_of_two();
         let record = Record::new(Kind::Matched, Rank(0), &[1, 2]);
-        links.send_patiently(1, &record, 1000);
+        links.send_patiently(1, &record, 1, 1000);
         let due = links.next_ns().unwrap();
         assert!(due > 1000 && links.has_left());
         assert!(!links.flush(&mut fabric, due - 1).unwrap());
         assert!(links.flush(&mut fabric, due).unwrap());
         assert_eq!(links.next_ns(), None);
         // Somebody waits for the other one, whichever was sent first.
-        links.send_patiently(1, &record, due);
+        links.send_patiently(1, &record, 1, due);
         links.send(1, &record);
         assert!(!links.has_left());
         assert!(links.flush(&mut fabric, due).unwrap());
         links.send(1, &record);
-        links.send_patiently(1, &record, due);
+        links.send_patiently(1, &record, 1, due);
         assert!(!links.has_left());
         assert!(links.flush(&mut fabric, due).unwrap());
         assert!(links.has_left() && links.next_ns().is_none());
@@ -300,12 +312,14 @@ mod tests {
     fn records_for_which_nobody_waits_do_not_pile_up() {
         let (mut links, mut fabric) = first_of_two();
         let record = Record::new(Kind::Matched, Rank(0), &[1, 2]);
-        for _ in 1..PATIENT_RECORDS {
-            links.send_patiently(1, &record, 1000);
-            assert!(!links.flush(&mut fabric, 1000).unwrap());
+        for weight in [1, 5, 16, u32::MAX] {
+            for _ in 1..PATIENT_RECORDS.div_ceil(weight) {
+                links.send_patiently(1, &record, weight, 1000);
+                assert!(!links.flush(&mut fabric, 1000).unwrap());
+            }
+            links.send_patiently(1, &record, weight, 1000);
+            assert!(links.flush(&mut fabric, 1000).unwrap());
         }
-        links.send_patiently(1, &record, 1000);
-        assert!(links.flush(&mut fabric, 1000).unwrap());
     }
 
     #[test]

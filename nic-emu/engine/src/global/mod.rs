@@ -38,13 +38,14 @@
 //! | `message` | messages of ranks, as records name them |
 //! | `departure`, `arrival` | of these, what a rank that waits does as well: descriptors leave, and come |
 //! | `matched`, `grant`, `landing` | the same: what is matched; bytes that are granted, sent, put in place |
-//! | `waiter` | a rank that waits does it |
+//! | `waiter`, `own` | a rank that waits does it, and what it knows of its own buffers |
 //! | `gather`, `gathers` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
 //! | `breach` | how nodes tell each other that a communicator is broken |
 //! | `contribution` | what a node's members give to it, and what comes of that |
 //! | `delivery`, `image` | what a collective brings a node's members |
-//! | `rank_memory`, `staged` | the bytes of this node's ranks: the NIC thread's to read and write, or their own |
+//! | `rank_memory`, `staged` | the bytes of this node's ranks: the NIC thread's to read and write, or their
+//! own |
 
 mod arrival;
 mod breach;
@@ -64,6 +65,7 @@ pub mod layout;
 mod link;
 mod matched;
 mod message;
+mod own;
 mod point_to_point;
 mod rank_memory;
 mod record;
@@ -76,6 +78,8 @@ mod waiter;
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
-pub use record::HEADER_BYTES;
+pub use message::InSlabs;
+pub use own::Own;
+pub use record::{Carried, HEADER_BYTES};
 pub use strobe_tree::neighbours;
-pub use waiter::{Answer, Left, NodeLinks, Own, Passed, Shown, Take, Taken, Waiter};
+pub use waiter::{Answer, Appended, Left, NodeLinks, Passed, Shown, Take, Taken, Waiter};

@@ -31,14 +31,14 @@
 
 mod pull;
 
-use super::arrival::{self, Arrived, is_awaited, matched_record};
-use super::departure::{self, Append, finish_send};
+use super::arrival::{self, Arrived, matched_record, weight};
+use super::departure::{self, finish_send};
 use super::error::{GlobalError, strange};
 use super::grant::{CHUNK_BYTES, Grant};
 use super::landing::{self, Ahead};
-use super::link::Links;
+use super::link::{Links, PATIENT_RECORDS};
 use super::matched::Matched;
-use super::message::{BUDGET_BYTES, local, place};
+use super::message::{BUDGET_BYTES, InSlabs, local, place};
 use super::rank_memory;
 use super::record::{Kind, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
@@ -253,14 +253,14 @@ impl PointToPointEngine {
             sent.clear();
         }
         let (links, pacing) = (&mut *env.links, env.pacing);
-        let send = |to, record: &Record, payload_bytes, append: &mut Append<'_>| {
+        let send = |to, record: &Record, payload: InSlabs<'_>| {
             let is_full = match pacing.strobes_all() {
                 true => sent.get(&to) == Some(&DESCRIPTORS_A_SLICE),
                 false => links.waiting_records(to) >= DESCRIPTORS_A_SLICE as usize,
             };
             if !is_full {
                 *sent.entry(to).or_default() += 1;
-                links.send_with(to, record, payload_bytes, append)?;
+                links.send_in_slabs(to, record, payload);
             }
             Ok(!is_full)
         };
@@ -280,14 +280,21 @@ impl PointToPointEngine {
         self.inbox = due;
         while let Some(posting) = self.inbox.pop_front() {
             let Posting { from, ref record, .. } = posting;
-            match arrival::take(env.memory, env.completer, from, (record, &record.payload), true)? {
+            match arrival::take(
+                env.memory,
+                env.completer,
+                from,
+                (record, record.payload.as_slice()),
+                None,
+                true,
+            )? {
                 Arrived::NoRoom => {
                     self.inbox.push_front(posting);
                     break;
                 }
                 Arrived::Taken { answer, late } => {
                     if let Some(answer) = answer {
-                        Self::answer(env, from, &answer, record.payload.len());
+                        Self::answer(env, from, &answer, record.payload.len() as u64);
                     }
                     if let Some((receiver, send)) = late {
                         self.note_late(env, receiver, &send)?;
@@ -304,12 +311,13 @@ impl PointToPointEngine {
 
     /// Tells the sender of a message, of which so many bytes have come with it, that it is matched or taken
     /// back.
-    fn answer(env: &mut Env<'_, '_>, node: u32, answer: &Record, bytes: usize) {
-        if is_awaited(answer, bytes) || env.pacing.strobes_all() {
+    fn answer(env: &mut Env<'_, '_>, node: u32, answer: &Record, bytes: u64) {
+        let weight = weight(env.memory, answer, bytes);
+        if weight == PATIENT_RECORDS || env.pacing.strobes_all() {
             // With fixed slices it travels with all else of its microphase.
             env.links.send(node, answer);
         } else {
-            env.links.send_patiently(node, answer, env.now_ns);
+            env.links.send_patiently(node, answer, weight, env.now_ns);
         }
     }
 
@@ -334,7 +342,7 @@ impl PointToPointEngine {
             let (status, bytes) = (send.status(), matched.bytes());
             if matched.is_here() || bytes == 0 {
                 if let Some(answer) = matched_record(origin, send.request, place(send.payload).0) {
-                    Self::answer(env, node, &answer, 0);
+                    Self::answer(env, node, &answer, send.bytes);
                 }
                 if !matched.is_here() {
                     env.completer.complete(to, status, &Delivery::InPlace)?;
@@ -517,9 +525,7 @@ impl PointToPointEngine {
                 }
             }
             _ => {
-                env.links.send_with(to, &record, bytes as usize, |payload| {
-                    grant.append_from_slabs(memory, index, payload)
-                })?;
+                env.links.send_in_slabs(to, &record, grant.in_slabs(memory, index)?);
                 true
             }
         };

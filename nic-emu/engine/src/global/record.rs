@@ -84,6 +84,29 @@ pub struct Record {
     pub payload: Vec<u8>,
 }
 
+/// The payload of a record that has come.
+pub trait Carried {
+    /// How many bytes it has.
+    fn payload_bytes(&self) -> usize;
+
+    /// Copies as many of them as there is room for.
+    ///
+    /// # Safety
+    /// `room` bytes can be written at `to`, and the payload does not lie there.
+    unsafe fn copy_payload(&self, to: *mut u8, room: usize);
+}
+
+impl Carried for &[u8] {
+    fn payload_bytes(&self) -> usize {
+        self.len()
+    }
+
+    unsafe fn copy_payload(&self, to: *mut u8, room: usize) {
+        // SAFETY: the caller's promise; no more than the payload has.
+        unsafe { std::ptr::copy_nonoverlapping(self.as_ptr(), to, room.min(self.len())) };
+    }
+}
+
 impl Kind {
     /// The kind of the record with this header; none when it is no record.
     pub fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {

@@ -2,28 +2,30 @@
 //! and takes what has come over them, so far as that needs no more than NIC memory. With elastic slices, and
 //! where links can be driven by ranks.
 //!
-//! What it can take: sends whose bytes ride in their descriptor or have come with it, or for which a receive
-//! waits; what is told of matches; grants of bytes of its own, which it sends; and bytes that are its own. Of
-//! anything else it leaves the record in its link, for the NIC thread, and goes past it. Only descriptors of
-//! sends keep their order, and the bytes of a message: what comes behind one that stays, because there is no
-//! room for it say, stays, too. Invariant: what the NIC thread holds back of a node's, on its way out or in,
-//! no descriptor goes past, and no grant or bytes of a message ([`crate::memory::node_state`]).
+//! What it can take: sends whose bytes ride in their descriptor or have come with it (they go straight to the
+//! buffer of a receive of its own that waits for them), or for which a receive waits; what is told of
+//! matches; grants of bytes of its own, which it sends; and bytes that are its own. Of anything else it
+//! leaves the record in its link, for the NIC thread, and goes past it. Only descriptors of sends keep their
+//! order, and the bytes of a message: what comes behind one that stays, because there is no room for it say,
+//! stays, too. Invariant: what the NIC thread holds back of a node's, on its way out or in, no descriptor
+//! goes past, and no grant or bytes of a message ([`crate::memory::node_state`]).
 
-use super::arrival::{self, Arrived, is_awaited, matched_record};
-use super::departure::{self, Append, finish_send};
+use super::arrival::{self, Arrived, matched_record, weight};
+use super::departure::{self, finish_send};
 use super::error::GlobalError;
 use super::grant::Grant;
 use super::landing::{self, Ahead};
 use super::link::PATIENT_RECORDS;
 use super::matched::Matched;
-use super::message::{payload_bytes, place};
-use super::record::{HEADER_BYTES, Kind, PostingSlice, Record};
+use super::message::{InSlabs, payload_bytes, place};
+use super::own::Own;
+use super::record::{Carried, HEADER_BYTES, Kind, PostingSlice, Record};
 use super::staged;
 use crate::channel::Buffer;
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::queue::PostedReceives;
 use crate::memory::ring::{CELL_WORDS, LABEL};
-use crate::memory::{Corrupt, ENTRIES, LocalRank, NicMemory, RequestId};
+use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, Touched};
 use smallvec::SmallVec;
@@ -44,8 +46,8 @@ pub trait NodeLinks {
     /// Those of `take`.
     fn take(&mut self, take: &mut Take<'_>) -> Result<Left, Corrupt>;
 
-    /// Appends a record; false when there is no room for it, or no link that this rank can use.
-    fn append(&mut self, to: u32, record: &[u8]) -> bool;
+    /// Appends a record, which has this payload.
+    fn append(&mut self, to: u32, header: &[u8; HEADER_BYTES], payload: InSlabs<'_>) -> Appended;
 
     /// Appends records without a payload: all of them, or none and the answer is false.
     fn append_all(&mut self, to: u32, headers: &[[u8; HEADER_BYTES]]) -> bool;
@@ -54,19 +56,32 @@ pub trait NodeLinks {
     fn send(&mut self, to: u32);
 }
 
-/// A record that has come, as it is shown.
-pub trait Shown {
+/// A record that has come, as it is shown: the payload is what stands behind its header.
+pub trait Shown: Carried {
     /// Its header; none if it is shorter.
     fn header(&self) -> Option<[u8; HEADER_BYTES]>;
+}
 
-    /// Bytes behind the header.
-    fn payload_bytes(&self) -> usize;
+impl Carried for &dyn Shown {
+    fn payload_bytes(&self) -> usize {
+        (**self).payload_bytes()
+    }
 
-    /// Appends these bytes.
-    fn append_payload(&self, to: &mut Vec<u8>);
+    unsafe fn copy_payload(&self, to: *mut u8, room: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).copy_payload(to, room) };
+    }
+}
 
-    /// Copies as many of these bytes as there is room for.
-    fn copy_payload(&self, to: &mut [u8]);
+/// What became of a record that a rank wants to append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// It is appended.
+    Done,
+    /// There is no room for it now: there is when the other end has taken some.
+    NotNow,
+    /// It is the NIC thread's: there is no link that this rank can use, or nothing has left for long.
+    NotByRank,
 }
 
 /// Appends a record: its header, and its payload. False when there is no room for it; for a header alone
@@ -110,22 +125,10 @@ pub struct Passed {
     pub touched: Touched,
 }
 
-/// The rank that waits: what it knows itself.
-pub struct Own<'a> {
-    /// Which rank of its node it is.
-    pub rank: LocalRank,
-    /// The buffer of a send of its own, which is there as the other node has been told.
-    pub sent_from: &'a dyn Fn(RequestId, Buffer) -> Option<Buffer>,
-    /// The buffer of a receive of its own, which is there as NIC memory says.
-    pub received_in: &'a dyn Fn(RequestId, Buffer) -> Option<Buffer>,
-}
-
 /// A rank that waits, as it drives the links.
 #[derive(Debug, Default)]
 pub struct Waiter {
-    /// Where records are encoded.
-    room: Vec<u8>,
-    /// Bytes that come, or of its own that are sent.
+    /// Bytes of its own that are sent.
     bytes: Vec<u8>,
 }
 
@@ -145,21 +148,19 @@ impl Waiter {
         let bytes = &mut self.bytes;
         let (urgent, stays_of) = (SmallVec::new(), None);
         let mut pass = Pass { memory, own, bytes, payload_bytes, urgent, stays_of, sent: 0, taken: 0 };
+        let mut is_held_up = false;
         // What is to leave leaves first: somebody waits for it.
         pass.take_matches(links)?;
-        let room = &mut self.room;
-        let send = |to, record: &Record, payload_bytes, append: &mut Append<'_>| {
-            if pass.is_held_up(to).unwrap_or(true) {
-                return Ok(false);
+        let send = |to, record: &Record, payload: InSlabs<'_>| {
+            let appended = match pass.is_held_up(to)? {
+                true => Appended::NotByRank,
+                false => links.append(to, &record.header(payload.len()), payload),
+            };
+            if appended == Appended::Done {
+                pass.note_sent(to, PATIENT_RECORDS)?;
             }
-            room.clear();
-            room.extend_from_slice(&record.header(payload_bytes));
-            append(room)?;
-            let is_sent = links.append(to, room);
-            if is_sent {
-                pass.note_sent(to, true)?;
-            }
-            Ok(is_sent)
+            is_held_up |= appended == Appended::NotByRank;
+            Ok(appended == Appended::Done)
         };
         departure::exchange(memory, PostingSlice::default(), payload_bytes, send)?;
         pass.send(links)?;
@@ -169,16 +170,17 @@ impl Waiter {
         pass.send(links)?;
         let Pass { sent, taken, .. } = pass;
         let remote = &memory.header().remote;
-        let moved = received || sent != 0 || taken != 0;
-        if moved {
+        // Frames without records come for as long as a link is up: nothing is done by them.
+        let did = sent != 0 || taken != 0;
+        if did {
             remote.rest.set(0);
             remote.by_ranks.sent.add(sent as i64);
             remote.by_ranks.taken.add(taken as i64);
             remote.by_ranks.moves.add(1);
         }
-        let in_the_way = left.in_the_way || remote.outbound.get() != 0 || !remote.matches.is_empty();
+        let in_the_way = left.in_the_way || is_held_up || !remote.matches.is_empty();
         let left = Left { in_the_way, ..left };
-        Ok(Passed { moved, left, touched: completer.touched })
+        Ok(Passed { moved: received || did, left, touched: completer.touched })
     }
 }
 
@@ -214,15 +216,13 @@ impl Pass<'_> {
                 finish_send(self.memory, completer, from, &record)?;
             }
             Kind::Send if self.may_take(from, &record, shown.payload_bytes())? => {
-                self.bytes.clear();
-                shown.append_payload(self.bytes);
-                match arrival::take(self.memory, completer, from, (&record, self.bytes), false) {
+                match arrival::take(self.memory, completer, from, (&record, shown), Some(self.own), false) {
                     Err(GlobalError::Corrupt(corrupt)) => return Err(corrupt),
                     Err(_) | Ok(Arrived::NoRoom) => return Ok(Taken::Stays),
                     Ok(Arrived::Taken { answer: told, .. }) => {
                         if let Some(told) = told {
                             answer(&told.header(0), &[]);
-                            self.note_sent(from, is_awaited(&told, self.bytes.len()))?;
+                            self.note_sent(from, weight(self.memory, &told, shown.payload_bytes() as u64))?;
                         }
                     }
                 }
@@ -270,10 +270,9 @@ impl Pass<'_> {
             return Ok(Taken::Stays);
         }
         let bytes: &[u8] = if grant.place != 0 {
+            let Ok(bytes) = grant.in_slabs(memory, own.rank) else { return Ok(Taken::Stays) };
             self.bytes.clear();
-            if grant.append_from_slabs(memory, own.rank, self.bytes).is_err() {
-                return Ok(Taken::Stays);
-            }
+            bytes.append_to(self.bytes);
             self.bytes
         } else if let Some(buffer) = (own.sent_from)(grant.request, grant.buffer()) {
             // SAFETY: the request is one of this rank's sends that it has not seen the end of: the program
@@ -287,7 +286,7 @@ impl Pass<'_> {
             self.stays_of = Some(from);
             return Ok(Taken::StaysForNow);
         }
-        self.note_sent(from, true)?;
+        self.note_sent(from, PATIENT_RECORDS)?;
         grant.finish(memory, completer, from)?;
         Ok(Taken::Here)
     }
@@ -320,14 +319,14 @@ impl Pass<'_> {
         let to = buffer.at(range)? as *mut u8;
         // SAFETY: within the buffer of a receive of which this rank has not seen the end, so that the program
         // has not got it back; and a landing is gone when its receive is complete.
-        shown.copy_payload(unsafe { std::slice::from_raw_parts_mut(to, range.bytes as usize) });
+        unsafe { shown.copy_payload(to, range.bytes as usize) };
         let due = landing::count(landing, completer, range.bytes, self.payload_bytes, Ahead::Ring)?;
         for (i, grant) in due.iter().enumerate() {
             if !answer(&grant.record().header(0), &[]) {
                 landing::take_back(self.memory, from, &due[i..])?;
                 break;
             }
-            self.note_sent(from, true)?;
+            self.note_sent(from, PATIENT_RECORDS)?;
         }
         Ok(Taken::Here)
     }
@@ -371,10 +370,12 @@ impl Pass<'_> {
             if matched.is_here() {
                 let answer = matched_record(matched.message.origin, send.request, place(send.payload).0);
                 if let Some(answer) = answer {
-                    if self.is_held_up(node)? || !links.append(node, &answer.header(0)) {
+                    if self.is_held_up(node)?
+                        || links.append(node, &answer.header(0), InSlabs::NONE) != Appended::Done
+                    {
                         break;
                     }
-                    self.note_sent(node, is_awaited(&answer, 0))?;
+                    self.note_sent(node, weight(memory, &answer, matched.message.send.bytes))?;
                 }
             } else {
                 if matched.number != 0
@@ -392,7 +393,7 @@ impl Pass<'_> {
                     memory.landings().free(landing);
                     break;
                 }
-                grants.iter().try_for_each(|_| self.note_sent(node, true))?;
+                grants.iter().try_for_each(|_| self.note_sent(node, PATIENT_RECORDS))?;
             }
             matched.remove(memory)?;
         }
@@ -413,14 +414,63 @@ impl Pass<'_> {
         Ok(self.memory.node_state(node)?.waiting.get() != 0)
     }
 
-    /// A record was appended for a node; whether somebody waits for it.
-    fn note_sent(&mut self, to: u32, is_urgent: bool) -> Result<(), Corrupt> {
+    /// A record of this weight was appended for a node: of [`PATIENT_RECORDS`] if somebody waits for it.
+    fn note_sent(&mut self, to: u32, weight: u32) -> Result<(), Corrupt> {
         self.sent += 1;
         let patient = &self.memory.node_state(to)?.patient;
-        patient.set(patient.get().saturating_add(1));
-        if (is_urgent || patient.get() >= PATIENT_RECORDS) && !self.urgent.contains(&to) {
+        patient.set(patient.get().saturating_add(weight));
+        if patient.get() >= PATIENT_RECORDS && !self.urgent.contains(&to) {
             self.urgent.push(to);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Layout, LocalRank, Rank};
+
+    /// A link over which nothing comes but frames that say that the other end lives.
+    struct KeptAlive;
+
+    impl NodeLinks for KeptAlive {
+        fn record_bytes(&self) -> usize {
+            4096
+        }
+
+        fn receive(&mut self) -> bool {
+            true
+        }
+
+        fn take(&mut self, _: &mut Take<'_>) -> Result<Left, Corrupt> {
+            Ok(Left::default())
+        }
+
+        fn append(&mut self, _: u32, _: &[u8; HEADER_BYTES], _: InSlabs<'_>) -> Appended {
+            Appended::NotByRank
+        }
+
+        fn append_all(&mut self, _: u32, _: &[[u8; HEADER_BYTES]]) -> bool {
+            false
+        }
+
+        fn send(&mut self, _: u32) {}
+    }
+
+    #[test]
+    fn what_only_says_that_the_other_end_lives_is_no_move_of_this_node() {
+        let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 0, 2).unwrap();
+        (0..2).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
+        let remote = &memory.header().remote;
+        remote.rest.set(8);
+        let own = Own { rank: LocalRank(0), sent_from: &|_, _| None, received_in: &|_, _| None };
+        let passed = Waiter::default().pass(&memory, &mut KeptAlive, &own).unwrap();
+        assert!(passed.moved, "something has come");
+        assert_eq!(
+            (remote.rest.get(), remote.by_ranks.moves.get()),
+            (8, 0),
+            "what looks for a deadlock sees"
+        );
     }
 }

@@ -98,6 +98,11 @@ fn has_root(waits_for: &WaitingFor) -> bool {
     waits_for.peer < CommRank::NOBODY && is_rooted(call(waits_for))
 }
 
+/// Whether the call has no room for a message, of which bytes would be said.
+fn probes(waits_for: &WaitingFor) -> bool {
+    ["MPI_Probe", "MPI_Mprobe"].contains(&call(waits_for))
+}
+
 /// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"; of several ranks together, without the peer that
 /// each has of its own.
 fn describe(waits_for: &WaitingFor, together: bool) -> String {
@@ -124,7 +129,9 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
             ANY_TAG => text += ", any tag",
             tag => text += &format!(", tag {tag}"),
         }
-        text += &format!(", {}", counted(waits_for.bytes, "byte"));
+        if !probes(waits_for) {
+            text += &format!(", {}", counted(waits_for.bytes, "byte"));
+        }
     }
     if waits_for.context != Context::NONE {
         text += &format!(", {}", communicator(waits_for.context));
@@ -341,6 +348,14 @@ mod tests {
         odd.waits_for.peer_in_job = Rank(2);
         let line = "waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18";
         assert_says(&report(vec![odd]), &[line], &[]);
+    }
+
+    #[test]
+    fn of_a_probe_no_bytes_are_said() {
+        for call in [Primitive::Probe, Primitive::Mprobe] {
+            let line = format!("rank 0: waits in {} from 1, tag 7, MPI_COMM_WORLD\n", call.name());
+            assert_says(&report(vec![rank(0, call, 1, 7)]), &[&line], &["byte"]);
+        }
     }
 
     #[test]

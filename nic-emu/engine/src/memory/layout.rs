@@ -197,6 +197,9 @@ pub struct RemoteState {
     pub driven_ns: Word64,
     /// Whether something is under way that only the NIC thread can go on with: it drives the links then.
     pub thread_drives: Word,
+    /// Whether the NIC thread stands by: it has left the links to ranks, and looks soon whether one drives
+    /// them.
+    pub stands_by: Word,
 }
 
 /// What ranks that wait have done of a node's part between nodes, since the start.

@@ -12,8 +12,8 @@ pub struct NodeState {
     pub waiting: Word,
     /// Descriptors of it that the NIC thread has not found room for: none that came later goes past them.
     pub inbox: Word,
-    /// Records that ranks have put into the link, and for which nobody waits, since one for which somebody
-    /// does.
+    /// The weight of records that ranks have put into the link, and for which nobody waits, since one for
+    /// which somebody does.
     pub patient: Word,
     /// Grants of it that the NIC thread has not carried out: a rank carries out none that came later.
     pub grants: Word,

@@ -120,9 +120,33 @@ pub const YIELDS_OF_SEVERAL: u32 = 20_000;
 /// after 38 to 84 µs, as with four and eight ranks on two processors.
 pub const YIELDS_AMONG_MANY: u32 = 256;
 
+/// The same where a rank waits for ranks of its own node alone, which may want the processor that it yields.
+pub const YIELDS_BESIDE_PEERS: u32 = 2;
+
+/// Passes over the links of such a rank, at most, so that what it has posted leaves.
+pub const PASSES_BESIDE_PEERS: u32 = 4;
+
 /// How long the NIC thread leaves the links to other nodes to ranks, after one has driven them, in
-/// nanoseconds: so long may pass until it sees that none does any more.
+/// nanoseconds.
 pub const DRIVING_NS: u64 = 200_000;
+
+/// How long the NIC thread naps beside ranks that drive the links, in nanoseconds: at first, and at most. A
+/// nap takes its rank some 10 to 25 µs, as they are on one processor.
+pub const NAPS_NS: RangeInclusive<u64> = DRIVING_NS..=4 * DRIVING_NS;
+
+/// How long the NIC thread naps next, which has found that ranks still drive the links after a whole nap of
+/// so long. So it sees that they have stopped at most as long afterwards as they had driven them before, or
+/// somewhat later than after a first nap.
+pub fn next_nap_ns(napped_ns: u64) -> u64 {
+    (2 * napped_ns).clamp(*NAPS_NS.start(), *NAPS_NS.end())
+}
+
+/// Messages for other nodes that a rank posts from which on it sends them itself before it goes on. Fewer
+/// leave together with what follows.
+pub const PUSHED_SENDS: u32 = 32;
+
+/// The same in bytes: half a frame.
+pub const PUSHED_BYTES: usize = 32 << 10;
 
 /// How long a rank that has left something to the NIC thread leaves the links to it, too, in nanoseconds: at
 /// first, and, twice as long each time that it soon has to do so again, at most. Two who drive the links in
@@ -159,5 +183,16 @@ mod tests {
         }
         assert!(looks < 1600, "{looks}");
         assert_eq!(longest_sleep(Duration::MAX), *SLEEPS.end());
+    }
+
+    #[test]
+    fn naps_grow_as_long_as_ranks_have_driven_and_no_longer_than_the_longest() {
+        let (mut nap, mut driven) = (*NAPS_NS.start(), 0);
+        for _ in 0..10 {
+            assert!(NAPS_NS.contains(&nap) && nap <= driven + *NAPS_NS.start(), "{nap} after {driven}");
+            driven += nap;
+            nap = next_nap_ns(nap);
+        }
+        assert_eq!(nap, *NAPS_NS.end());
     }
 }

@@ -18,11 +18,12 @@ use crate::host::crowd::Crowd;
 use crate::host::priority::{self, Level};
 use crate::host::time_slice;
 use crate::host::waiting;
-use crate::host::wake_pipe::WakePipe;
+use crate::host::wake_pipe::{AsleepInPoll, WakePipe};
 use crate::memory::NicMemory;
-use crate::policy::{ANNOUNCING_NS, DRIVING_NS};
+use crate::policy::{ANNOUNCING_NS, DRIVING_NS, NAPS_NS, next_nap_ns};
 use bcs_fabric::DrivenRoad;
 use rustix::fd::AsFd;
+use std::io;
 use std::time::Duration;
 
 /// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so
@@ -58,6 +59,8 @@ pub(super) struct NodeDriver<'a> {
     /// seen to at once. Who is so urgent never polls.
     is_urgent: bool,
     crowd: Crowd,
+    /// How long the next nap is beside ranks that drive the links.
+    nap_ns: u64,
 }
 
 /// How long an urgent thread waits at first for a rank that has the run token, which may have to run on the
@@ -75,7 +78,8 @@ impl<'a> NodeDriver<'a> {
         let (_, nodes) = memory.node();
         let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes), &CrossMemoryAttach);
         let crowd = Crowd::new(memory.layout().local_ranks, memory.header().cores.get());
-        Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls, is_urgent: false, crowd }
+        let (mover, nap_ns) = (Mover::new(shared), *NAPS_NS.start());
+        Self { shared, memory, nic, mover, pipe, polls, is_urgent: false, crowd, nap_ns }
     }
 
     pub(super) fn run(mut self) {
@@ -191,15 +195,28 @@ impl<'a> NodeDriver<'a> {
             Looked::Nothing => {}
             looked => return Ok(looked),
         }
-        let nap = Duration::from_nanos(DRIVING_NS);
+        self.memory.header().remote.stands_by.set(1);
+        let napped = self.nap(&asleep);
+        self.memory.header().remote.stands_by.set(0);
+        napped.map(|()| Looked::Nothing).map_err(cannot_wait)
+    }
+
+    /// Naps, until it is to look: see [`Self::stand_by`].
+    fn nap(&mut self, asleep: &AsleepInPoll<'_>) -> io::Result<()> {
         let begun = now_ns();
         loop {
-            let due = self.due();
-            let is_called = asleep.nap(due.min(nap)).map_err(cannot_wait)?;
+            let (due, nap) = (self.due(), Duration::from_nanos(self.nap_ns));
+            let is_called = asleep.nap(due.min(nap))?;
             let now = now_ns();
+            let (is_driven, is_short) = (self.leaves_links_to_ranks(now), is_called || due <= nap);
+            self.nap_ns = match is_driven {
+                true if is_short => self.nap_ns,
+                true => next_nap_ns(self.nap_ns),
+                false => *NAPS_NS.start(),
+            };
             let is_long = now.saturating_sub(begun) >= ANNOUNCING_NS;
-            if is_called || due <= nap || is_long || !self.leaves_links_to_ranks(now) {
-                return Ok(Looked::Nothing);
+            if is_short || is_long || !is_driven {
+                return Ok(());
             }
         }
     }
@@ -212,6 +229,7 @@ impl<'a> NodeDriver<'a> {
 
     /// Sleeps until there may be something to do. If there is already, does it instead and says so.
     fn sleep(&mut self) -> Result<Looked, Finding> {
+        self.nap_ns = *NAPS_NS.start();
         let asleep = self.pipe.announce_sleep(self.memory);
         // What was posted before the announcement nobody rings for.
         match self.look()? {
