@@ -223,19 +223,6 @@ impl<'a> Taker<'a> {
         position.wrapping_sub(self.tail)
     }
 
-    /// Whether a record is there of which that holds. It stays.
-    ///
-    /// # Errors
-    /// As [`Self::next`].
-    pub fn is_next(&mut self, holds: impl FnOnce(Record<'_>) -> bool) -> Result<bool, LinkFault> {
-        let mut held = false;
-        self.take_if(|record| {
-            held = holds(record);
-            None::<()>
-        })?;
-        Ok(held)
-    }
-
     /// Shows the next record, if one is there, and frees its room if that answers something.
     ///
     /// # Errors

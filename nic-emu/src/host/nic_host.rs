@@ -117,6 +117,9 @@ impl NicHost {
         header.cross_memory.set(config.cross_memory as u32);
         header.pid_namespace.set(pid_namespace());
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
+        // What the launcher has taken from the links before ranks start comes before what they find there:
+        // they drive none before the NIC thread has looked for the first time.
+        header.remote.thread_drives.set(u32::from(placement.nodes() > 1));
         header.context_slots.set(config.context_slots);
         for (local_rank, &rank) in memory.local_ranks().zip(here) {
             let block = memory.rank(local_rank).expect("the layout has a block for each local rank");

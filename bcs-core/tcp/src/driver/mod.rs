@@ -324,17 +324,20 @@ impl<M: GlobalMemory> TcpFabric<M> {
                 break Ok(moved);
             }
             let Some(mut taker) = end.taker() else { break Ok(moved) };
+            // Ranks may take what is of the road, and in its order: nothing of it may lie elsewhere
+            // meanwhile. To look at a record and to take it is one act: what has come in part may be whole a
+            // moment later.
             let stays = self.is_shared && !self.is_leaving && matches!(records, Records::Kept);
-            if stays && taker.is_next(|record| super::message::is_of_road(&record))? {
-                break Ok(moved);
-            }
-            let next = taker.next(|record| {
+            let next = taker.take_if(|record| {
+                if stays && super::message::is_of_road(&record) {
+                    return None;
+                }
                 let arrival = wire.assembly.take(&record);
                 if let Ok(Arrival::Road) = arrival {
                     shown.clear();
                     record.append_to(super::message::HEADER_BYTES, &mut shown);
                 }
-                arrival
+                Some(arrival)
             });
             drop(taker);
             let arrival = match next {
