@@ -14,7 +14,8 @@ macro_rules! table_of_algorithms {
         $take! {
             /// MPI_Barrier.
             barrier(&Synchronization) {
-                "nic" Slab barrier_on_nic, if |_| true, when |s| !s.meets_by_messages() && !s.meets_by_nodes();
+                "nic" Slab barrier_on_nic, if |_| true,
+                    when |s| !s.meets_by_messages() && !s.meets_by_nodes();
                 "nodes" Messages barrier_by_nodes, if |s| s.shares_nodes(), when |_| true;
                 "dissemination" Messages barrier_by_dissemination, if |_| true, when |_| true;
             }
@@ -68,9 +69,9 @@ macro_rules! table_of_algorithms {
             /// MPI_Allreduce.
             allreduce(&Combination) {
                 "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
-                    when |s| s.fits_nic() && !s.meets_by_messages() && !s.combines_by_nodes() || s.is_up_to(s.size());
+                    when |s| s.fits_nic() && !s.combines_by_messages() || s.is_up_to(s.size());
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
-                    when |s| s.fits_board() && !s.meets_by_messages() && !s.combines_by_nodes();
+                    when |s| s.fits_board() && !s.combines_by_messages();
                 "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(),
                     when |s| !s.is_pair_up_to(MOST_OF_A_PAIRS_TREE);
                 "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;

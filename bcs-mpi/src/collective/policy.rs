@@ -238,6 +238,11 @@ impl<'a> Situation<'a> {
         self.all_get() && self.meets_by_nodes() && self.has_parts()
     }
 
+    /// Vectors are combined by messages, in one of these ways.
+    fn combines_by_messages(&self) -> bool {
+        self.meets_by_messages() || self.combines_by_nodes()
+    }
+
     /// The NIC can do the operation.
     fn is_on_nic(&self) -> bool {
         self.reduction.is_some_and(|reduction| reduction.on_nic().is_some())

@@ -1,6 +1,7 @@
 //! Driving: a rank that waits drives the links to other nodes, between two looks at what it waits for
 //! ([`crate::global::Waiter`]), and a rank that sends passes over them once, now and then. What it cannot do
-//! itself it wakes the NIC thread for, unless nobody waits for it.
+//! itself it wakes the NIC thread for, unless nobody waits for it. A rank that waits for its own node alone
+//! leaves the links to others.
 
 use super::error::PortError;
 use super::lending::Waiting;

@@ -3,16 +3,12 @@
  * before: waited for long (it drove the links), or computed; and whether the other rank takes it at once, or is late.
  * The other rank says by a file that it has come.
  */
-#include "check.h"
-#include <stdlib.h>
-#include <unistd.h>
+#include "mark.h"
 
 #define MOST (40 << 10)
 /* More than a link holds, and than may be on its way. */
 #define MESSAGES 40
-#define LONGEST 30.0
 
-static char path[] = "/tmp/sent-before-computing.XXXXXX";
 static char buffer[MESSAGES][MOST];
 
 /* Both ranks wait for each other for so long. */
@@ -46,10 +42,7 @@ static void once(int messages, int bytes, int blocks, double before)
             else
                 MPI_Isend(buffer[i], bytes, MPI_BYTE, 1, i, MPI_COMM_WORLD, &requests[i]);
         }
-        double begun = MPI_Wtime();
-        while (access(path, F_OK) != 0 && MPI_Wtime() - begun < LONGEST)
-            continue;
-        CHECK(access(path, F_OK) == 0);
+        await_mark();
         if (!blocks)
             MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
     } else {
@@ -59,13 +52,11 @@ static void once(int messages, int bytes, int blocks, double before)
             MPI_Recv(buffer[i], bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             CHECK(bytes == 0 || (buffer[i][0] == i + 1 && buffer[i][bytes - 1] == i + 1));
         }
-        FILE *file = fopen(path, "w");
-        CHECK(file != NULL);
-        fclose(file);
+        set_mark();
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        unlink(path);
+        unlink(mark);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -74,13 +65,7 @@ int main(int argc, char **argv)
     static const int sizes[] = { 0, 8, 24, 25, 1000, 8192, 8193, MOST }, counts[] = { 1, 2, 5, MESSAGES };
     start(&argc, &argv);
     CHECK(size == 2);
-    if (rank == 0) {
-        int file = mkstemp(path);
-        CHECK(file >= 0);
-        close(file);
-        unlink(path);
-    }
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
+    name_mark();
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (unsigned j = 0; j < sizeof counts / sizeof *counts; j++)
             for (int blocks = 0; blocks <= 1; blocks++) {

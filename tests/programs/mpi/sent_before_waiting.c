@@ -3,33 +3,14 @@
  * node: rank 1 sends that when it learns, by a file, that all has come there, and calls MPI no more meanwhile. On the
  * other node rank 2 waits for rank 3, which receives, or has posted its receives and computes.
  */
-#include "check.h"
-#include <stdlib.h>
-#include <unistd.h>
+#include "mark.h"
 
 #define MOST (40 << 10)
 #define MESSAGES 40
-#define LONGEST 30.0
 
 enum how { SEND, ISEND, SSEND, HOWS };
 
-static char path[] = "/tmp/sent-before-waiting.XXXXXX";
 static char buffer[MESSAGES][MOST];
-
-static void await_file(void)
-{
-    double begun = MPI_Wtime();
-    while (access(path, F_OK) != 0 && MPI_Wtime() - begun < LONGEST)
-        continue;
-    CHECK(access(path, F_OK) == 0);
-}
-
-static void make_file(void)
-{
-    FILE *file = fopen(path, "w");
-    CHECK(file != NULL);
-    fclose(file);
-}
 
 /* Rank 0 sends so many messages of so many bytes to rank 3. */
 static void once(int messages, int bytes, enum how how)
@@ -54,7 +35,7 @@ static void once(int messages, int bytes, enum how how)
             MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
         break;
     case 1:
-        await_file();
+        await_mark();
         MPI_Send(&messages, 1, MPI_INT, 0, 50, MPI_COMM_WORLD);
         break;
     case 2:
@@ -67,12 +48,12 @@ static void once(int messages, int bytes, enum how how)
         MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
         for (int i = 0; i < messages; i++)
             CHECK(bytes == 0 || (buffer[i][0] == i + 1 && buffer[i][bytes - 1] == i + 1));
-        make_file();
+        set_mark();
         MPI_Send(&messages, 1, MPI_INT, 2, 50, MPI_COMM_WORLD);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        unlink(path);
+        unlink(mark);
 }
 
 /* Rank 0 waits until rank 3 has posted its receive, which computes since, while rank 2 waits for rank 3. */
@@ -84,7 +65,7 @@ static void matched_beside_a_peer_that_waits(int bytes)
     if (rank == 0) {
         memset(buffer[0], 7, bytes);
         MPI_Ssend(buffer[0], bytes, MPI_BYTE, 3, 1, MPI_COMM_WORLD);
-        make_file();
+        set_mark();
     } else if (rank == 2) {
         MPI_Recv(&done, 1, MPI_INT, 3, 50, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         CHECK(done == bytes);
@@ -92,14 +73,14 @@ static void matched_beside_a_peer_that_waits(int bytes)
         MPI_Status status;
         MPI_Probe(0, 1, MPI_COMM_WORLD, &status);
         MPI_Irecv(buffer[0], bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
-        await_file();
+        await_mark();
         MPI_Send(&bytes, 1, MPI_INT, 2, 50, MPI_COMM_WORLD);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         CHECK(bytes == 0 || (buffer[0][0] == 7 && buffer[0][bytes - 1] == 7));
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        unlink(path);
+        unlink(mark);
 }
 
 int main(int argc, char **argv)
@@ -107,13 +88,7 @@ int main(int argc, char **argv)
     static const int sizes[] = { 0, 24, 25, 8192, 8193, MOST }, counts[] = { 1, 3, MESSAGES };
     start(&argc, &argv);
     CHECK(size == 4);
-    if (rank == 0) {
-        int file = mkstemp(path);
-        CHECK(file >= 0);
-        close(file);
-        unlink(path);
-    }
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
+    name_mark();
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (unsigned j = 0; j < sizeof counts / sizeof *counts; j++)
             for (enum how how = SEND; how < HOWS; how++)

@@ -1,12 +1,13 @@
 //! Reduce and allreduce of members that share nodes: those of a node combine first, along the reduction tree;
 //! the last one of each node exchanges with those of the others, and brings the result to its node, or to the
-//! root (V. Tipparaju, J.
-//! Nieplocha, D. Panda, "Fast Collective Operations Using Shared and Remote Memory Access Protocols on
-//! Clusters", IPDPS 2003). The others of a node wait for that one alone, and leave the processors to it.
+//! root (V. Tipparaju, J. Nieplocha, D. Panda, "Fast Collective Operations Using Shared and Remote Memory
+//! Access Protocols on Clusters", IPDPS 2003). The others of a node wait for that one alone, and leave the
+//! processors to it.
 //!
-//! The members of each node have to be a whole part of the reduction tree. For N nodes of n members, 2 log2 n
-//! steps, and log2 N by recursive doubling where N is a power of two, else twice as many along the tree. A
-//! node sends a vector to another one in each.
+//! The members of each node have to be a whole part of the reduction tree. For N nodes of n members, log2 n
+//! steps on a node, then log2 N by recursive doubling where N is a power of two, else twice as many along the
+//! tree; and at last log2 n for all of a node, or one for the root. A node sends a vector to another one in
+//! each step between nodes.
 
 use super::reduce_by_doubling::double;
 use super::tree::{from_last, to_last};

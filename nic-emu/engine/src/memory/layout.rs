@@ -195,7 +195,8 @@ pub struct RemoteState {
     pub by_ranks: ByRanks,
     /// When a rank drove the links last, in nanoseconds of the driver's clock.
     pub driven_ns: Word64,
-    /// Whether something is under way that only the NIC thread can go on with: it drives the links then.
+    /// Whether something is under way that only the NIC thread can go on with, as it may be until that has
+    /// looked for the first time: it drives the links then.
     pub thread_drives: Word,
     /// Whether the NIC thread stands by: it has left the links to ranks, and looks soon whether one drives
     /// them.
