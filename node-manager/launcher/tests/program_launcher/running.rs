@@ -169,9 +169,10 @@ fn launchers_say_when_all_their_ranks_are_blocked_and_what_they_say_then_is_a_de
             node.blocked > 0
         });
     }
-    // It takes two rounds between which every rank has looked.
+    // It takes two rounds between which every rank has looked; these sleep, and nobody wakes them.
     let report = await_some("a deadlock", || {
         let [first, second] = [1, 2].map(|_| {
+            std::thread::sleep(hang::LOOK_PERIOD);
             round += 1;
             job.nodes.iter_mut().map(|node| report(node, round)).collect::<Vec<_>>()
         });
