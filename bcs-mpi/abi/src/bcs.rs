@@ -20,7 +20,7 @@ macro_rules! bcs {
     ($($name:ident($($argument:ident : $type:ty),* $(,)?) [$($comm:ident)?] $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            let result = attempt! { $body };
+            let result = attempt! { ($($argument: $type),*) $body };
             answer!(result, stringify!($name), [$($argument),*] $(, $comm)?)
         }
     )* };

@@ -95,11 +95,11 @@ macro_rules! define {
     ) => {
         define! { $counts $symbol ($($type),*) -> $result; $name($($argument),*) [plain] {
             $(let timed = ::bcs_mpi::process::monitor::enter(primitive!($name, $bytes));)?
-            let result = attempt! {
+            let result = attempt! { ($($argument: $type),*) {
                 $($(let $argument = argument!($kind $argument);)?)*
                 $($(let $argument = checked!($kind $argument);)?)*
                 $body
-            };
+            } };
             $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
             answer!(result, $symbol, [$($argument),*] $(, $owner)?)
         } }
@@ -148,14 +148,23 @@ macro_rules! checked {
     };
 }
 
-/// The result of a body, which may use `?`.
+/// The result of a body, which may use `?`, of a call with these arguments: it is in a function of its own,
+/// where `?` leads to. A closure would have its arguments through memory.
 macro_rules! attempt {
-    ($($body:tt)*) => {{
-        // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard (or
-        // `bcs.h`) says. The closure is where `?` in a body leads to.
-        #[allow(unused_unsafe, clippy::redundant_closure_call, reason = "not every body is unsafe")]
-        let result: ::bcs_mpi::MpiResult = (|| unsafe { $($body)*; Ok(()) })();
-        result
+    (($($argument:ident: $type:ty),*) $body:block) => {{
+        #[inline(always)]
+        #[allow(clippy::too_many_arguments, reason = "the standard's functions have them")]
+        unsafe fn attempt($($argument: $type),*) -> ::bcs_mpi::MpiResult {
+            // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard
+            // (or `bcs.h`) says.
+            #[allow(unused_unsafe, reason = "not every body is unsafe")]
+            unsafe {
+                $body;
+            }
+            Ok(())
+        }
+        // SAFETY: as above.
+        unsafe { attempt($($argument),*) }
     }};
 }
 

@@ -33,7 +33,8 @@ impl Elements<*const c_void> {
     /// What is to be sent to a peer, as it lies; its arguments have these names.
     #[inline(always)]
     pub(super) fn outgoing(&self, datatypes: &Datatypes, names: &Names, peer: c_int) -> MpiResult<Outgoing> {
-        self.message(datatypes, names).or_else(|error| self.for_nobody(error, peer, Outgoing::NOTHING))
+        let nothing = |error| self.for_nobody(error, peer, Outgoing::NOTHING).map(Outgoing::in_words);
+        self.message(datatypes, names).or_else(nothing)
     }
 }
 
@@ -41,7 +42,8 @@ impl Elements<*mut c_void> {
     /// Where what comes from a peer goes; its arguments have these names.
     #[inline(always)]
     pub(super) fn incoming(&self, datatypes: &Datatypes, names: &Names, peer: c_int) -> MpiResult<Incoming> {
-        self.room(datatypes, names).or_else(|error| self.for_nobody(error, peer, Incoming::NOTHING))
+        let nothing = |error| self.for_nobody(error, peer, Incoming::NOTHING).map(Incoming::in_words);
+        self.room(datatypes, names).or_else(nothing)
     }
 }
 

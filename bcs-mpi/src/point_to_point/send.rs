@@ -14,7 +14,7 @@ use crate::object::request::{BUFFERED, State};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
 use nic_emu::descriptor::Check;
-use nic_emu::memory::numbers::CommRank;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::port::Send;
 use std::ffi::c_void;
 
@@ -60,15 +60,27 @@ pub(super) const PEER_NAMES: [&str; 2] = ["dest", "tag"];
 pub(super) fn check<const COMPARED: bool>(
     process: &Process,
     buffer: Elements<*const c_void>,
-    (dest, tag, comm): Peer,
+    to: Peer,
     mode: SendMode,
     (names, peer_names): (&Names, &[&'static str; 2]),
 ) -> MpiResult<(Outgoing, Option<(Send, CommRank)>)> {
-    let message = buffer.outgoing(&process.datatypes, names, dest)?;
-    let signature = process.datatypes.told::<COMPARED>(buffer.count, buffer.datatype);
+    let message = buffer.outgoing(&process.datatypes, names, to.0)?;
+    Ok((message, destination::<COMPARED, _>(process, &buffer, to, mode, peer_names)?))
+}
+
+/// Where elements are to be sent, and the peer: none for MPI_PROC_NULL.
+#[inline(always)]
+fn destination<const COMPARED: bool, P>(
+    process: &Process,
+    elements: &Elements<P>,
+    (dest, tag, comm): Peer,
+    mode: SendMode,
+    peer_names: &[&'static str; 2],
+) -> MpiResult<Option<(Send, CommRank)>> {
+    let signature = process.datatypes.told::<COMPARED>(elements.count, elements.datatype);
     let communicator = process.communicator(comm)?;
     let tag = send_tag(peer_names[1], tag)?;
-    let Some(peer) = communicator.peer(peer_names[0], dest)? else { return Ok((message, None)) };
+    let Some(peer) = communicator.peer(peer_names[0], dest)? else { return Ok(None) };
     let send = Send {
         context: communicator.context,
         source: CommRank(communicator.rank),
@@ -78,7 +90,7 @@ pub(super) fn check<const COMPARED: bool>(
         check: Check::NONE,
         signature,
     };
-    Ok((message, Some((send, peer))))
+    Ok(Some((send, peer)))
 }
 
 /// Sends a message through an attached buffer.
@@ -130,27 +142,63 @@ pub fn send(modes: (Mode, SendMode), buffer: Elements<*const c_void>, to: Peer) 
 #[inline(always)]
 fn send_in<const COMPARED: bool>(
     process: &mut Guard,
+    modes: (Mode, SendMode),
+    buffer: Elements<*const c_void>,
+    to: Peer,
+) -> MpiResult<MPI_Request> {
+    match buffer.bytes_to_send(&NAMES) {
+        Ok(Some(bytes)) if modes.1 != SendMode::Buffered => {
+            let destination = destination::<COMPARED, _>(process, &buffer, to, modes.1, &PEER_NAMES)?;
+            let Some((send, peer)) = destination else { return Ok(BUFFERED) };
+            // SAFETY: the promise of `Elements::new`.
+            let posted = unsafe { post(process, modes, &send, (peer, to.2), (buffer.buffer.cast(), bytes))? };
+            Ok(posted.map_or(BUFFERED, |nic| process.plain_request(nic)))
+        }
+        _ => send_any::<COMPARED>(process, modes, buffer, to),
+    }
+}
+
+/// Sends elements of any layout, in any mode.
+#[inline(never)]
+fn send_any<const COMPARED: bool>(
+    process: &mut Guard,
     (mode, send_mode): (Mode, SendMode),
     buffer: Elements<*const c_void>,
-    (dest, tag, comm): Peer,
+    to: Peer,
 ) -> MpiResult<MPI_Request> {
-    let names = const { (&NAMES as &Names, &PEER_NAMES) };
-    let (mut message, to) = check::<COMPARED>(process, buffer, (dest, tag, comm), send_mode, names)?;
-    let Some((send, peer)) = to else { return Ok(BUFFERED) };
+    let (mut message, destination) =
+        check::<COMPARED>(process, buffer, to, send_mode, (&NAMES, &PEER_NAMES))?;
+    let Some((send, peer)) = destination else { return Ok(BUFFERED) };
     if message.scattered.is_some() && send_scattered(process, send_mode, &send, &mut message)? {
         return Ok(BUFFERED);
     }
+    let comm = to.2;
     if send_mode == SendMode::Buffered {
         send_buffered(process, comm, &send, &message)?;
         return Ok(BUFFERED);
     }
-    let (call, data, bytes) = (send_mode.call(mode), message.data, message.bytes);
-    // SAFETY: the message is readable until the send is complete: the program keeps its buffer, and the
-    // request a packed message.
-    let posted = unsafe { bcs_send(process, call, &send, (peer, comm), data, bytes, mode)? };
+    // SAFETY: the promise of `Elements::new`, and the request keeps a packed message.
+    let posted =
+        unsafe { post(process, (mode, send_mode), &send, (peer, comm), (message.data, message.bytes))? };
     Ok(match (posted, message.packed) {
         (None, _) => BUFFERED,
         (Some(nic), None) => process.plain_request(nic),
         (Some(nic), Some(packed)) => process.requests.insert(State::Send(nic, packed), comm),
     })
+}
+
+/// Posts a message; its request, unless it is complete.
+///
+/// # Safety
+/// The message must be readable until the send is complete.
+#[inline(always)]
+unsafe fn post(
+    process: &mut Guard,
+    (mode, send_mode): (Mode, SendMode),
+    send: &Send,
+    peer: (CommRank, MPI_Comm),
+    (data, bytes): (*const u8, usize),
+) -> MpiResult<Option<RequestId>> {
+    // SAFETY: the caller's promise.
+    unsafe { bcs_send(process, send_mode.call(mode), send, peer, data, bytes, mode) }
 }

@@ -15,6 +15,7 @@ use crate::constants::MPI_Comm;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::request::{Request, State};
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,26 +42,39 @@ struct Library {
     /// The [`LifePhase`], and [`ABANDONED`].
     phase: AtomicU32,
     lock: Mutex<()>,
+    /// The lock that a guard holds.
+    held: UnsafeCell<Option<MutexGuard<'static, ()>>>,
     process: UnsafeCell<MaybeUninit<Process>>,
 }
 
 // SAFETY: `process` is reached through a `Guard` alone. Guards exist only in the phases Active (where MPI's
 // thread level promises that calls do not overlap) and Concurrent (where a guard holds the lock), both
-// entered after `process` was written.
+// entered after `process` was written. `held` is touched by who holds the lock alone.
 unsafe impl Sync for Library {}
 
 static LIBRARY: Library = Library {
     phase: AtomicU32::new(LifePhase::Uninitialised as u32),
     lock: Mutex::new(()),
+    held: UnsafeCell::new(None),
     process: UnsafeCell::new(MaybeUninit::uninit()),
 };
 
 /// Access to the process, with the lock where one is needed. A thread has one at a time.
+///
+/// It is one word. Every call begins by making one, and if that were stored and copied in memory, it would
+/// wait for all stores before.
 pub struct Guard {
-    pub(super) lock: Option<MutexGuard<'static, ()>>,
-    /// There may be abandoned requests to look at when the call ends.
-    may_reap: bool,
+    /// [`LOCKED`], [`MAY_REAP`].
+    state: u32,
+    /// Who has taken the lock gives it back.
+    of_thread: PhantomData<MutexGuard<'static, ()>>,
 }
+
+/// This guard holds the lock.
+const LOCKED: u32 = 1;
+
+/// There may be abandoned requests to look at when the call ends.
+const MAY_REAP: u32 = 2;
 
 /// The process, for the time of a call.
 ///
@@ -69,17 +83,24 @@ pub struct Guard {
 #[inline(always)]
 pub fn enter() -> MpiResult<Guard> {
     if LIBRARY.phase.load(Ordering::Acquire) == LifePhase::Active as u32 {
-        return Ok(Guard { lock: None, may_reap: false });
+        return Ok(Guard { state: 0, of_thread: PhantomData });
     }
-    enter_otherwise()
+    // A new result: the compiler would join both ways in memory otherwise.
+    let guard = enter_otherwise()?;
+    Ok(guard)
 }
 
 #[cold]
 #[inline(never)]
 fn enter_otherwise() -> MpiResult<Guard> {
+    let guard = || Guard { state: MAY_REAP, of_thread: PhantomData };
     match phase() {
-        LifePhase::Active => Ok(Guard { lock: None, may_reap: true }),
-        LifePhase::Concurrent => Ok(Guard { lock: Some(lock()), may_reap: true }),
+        LifePhase::Active => Ok(guard()),
+        LifePhase::Concurrent => {
+            let mut guard = guard();
+            guard.lock();
+            Ok(guard)
+        }
         LifePhase::Finalised => Err(MpiError::new(Problem::Finalised)),
         LifePhase::Uninitialised => Err(MpiError::new(Problem::NotInitialised)),
     }
@@ -118,12 +139,6 @@ pub(crate) fn deactivate() {
     LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
 }
 
-/// A panic in another thread ends the process (see the C edge), so a poisoned lock protects nothing that is
-/// used again.
-pub(super) fn lock() -> MutexGuard<'static, ()> {
-    LIBRARY.lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Deref for Guard {
     type Target = Process;
 
@@ -145,8 +160,8 @@ impl DerefMut for Guard {
 impl Drop for Guard {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.may_reap && LIBRARY.phase.load(Ordering::Relaxed) & ABANDONED != 0 {
-            self.reap_at_end();
+        if self.state != 0 {
+            self.leave();
         }
     }
 }
@@ -181,23 +196,47 @@ impl Guard {
 
     #[cold]
     #[inline(never)]
-    fn reap_at_end(&mut self) {
-        // What fails stays, and fails again for who waits for all of them.
-        let _ = self.reap();
+    fn leave(&mut self) {
+        if self.state & MAY_REAP != 0 && LIBRARY.phase.load(Ordering::Relaxed) & ABANDONED != 0 {
+            // What fails stays, and fails again for who waits for all of them.
+            let _ = self.reap();
+        }
+        self.unlock();
     }
 
     /// Whether other threads of the process may be waiting for this one to let go of the lock.
     #[inline]
     pub fn is_shared(&self) -> bool {
-        self.lock.is_some()
+        self.state & LOCKED != 0
+    }
+
+    /// Takes the lock, which this guard does not hold.
+    pub(super) fn lock(&mut self) {
+        // A panic in another thread ends the process (see the C edge), so a poisoned lock protects nothing
+        // that is used again.
+        let lock = LIBRARY.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the lock is held.
+        unsafe { *LIBRARY.held.get() = Some(lock) };
+        self.state |= LOCKED;
+    }
+
+    /// Lets go of the lock, if this guard holds it; answers whether it did.
+    pub(super) fn unlock(&mut self) -> bool {
+        let held = self.is_shared();
+        if held {
+            self.state &= !LOCKED;
+            // SAFETY: the lock is held until what this takes is dropped.
+            drop(unsafe { (*LIBRARY.held.get()).take() });
+        }
+        held
     }
 
     /// Calls a function of the program, with the lock let go.
     pub(crate) fn without_lock<R>(&mut self, function: impl FnOnce() -> R) -> R {
-        let held = self.lock.take().is_some();
+        let held = self.unlock();
         let result = function();
         if held {
-            self.lock = Some(lock());
+            self.lock();
         }
         result
     }

@@ -4,7 +4,7 @@
 //! word has one sleeper; the others sleep here, and it wakes them when it has been woken.
 
 use super::exit;
-use super::guard::{Guard, lock};
+use super::guard::Guard;
 use super::progress::Waiter;
 use super::state::Process;
 use crate::error::{MpiError, MpiResult};
@@ -156,9 +156,9 @@ impl Guard {
         if waiting.may_sleep() {
             return waiting.pause();
         }
-        self.lock = None;
+        self.unlock();
         let pause = waiting.pause();
-        self.lock = Some(lock());
+        self.lock();
         pause
     }
 
@@ -194,7 +194,7 @@ impl Waits for Guard {
 
     #[inline]
     fn pause(&mut self, waiting: &mut Waiting) -> Pause {
-        if self.lock.is_some() {
+        if self.is_shared() {
             return self.pause_unlocked(waiting);
         }
         let pause = waiting.pause();
@@ -214,10 +214,10 @@ impl Waits for Guard {
         }
         let mut sleeps = SLEEPS.lock().unwrap_or_else(PoisonError::into_inner);
         if *sleeps {
-            self.lock = None;
+            self.unlock();
             // Woken or timed out: the caller looks in both cases.
             drop(WOKEN.wait_timeout(sleeps, *SLEEP_TIMES.start()));
-            self.lock = Some(lock());
+            self.lock();
             return Ok(None);
         }
         *sleeps = true;

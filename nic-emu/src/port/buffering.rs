@@ -11,7 +11,7 @@
 
 use super::error::PortError;
 use super::rank_port::{Draining, Port};
-use crate::channel;
+use crate::channel::{self, CrossMemory};
 use crate::host::clock::ticks;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, RUN_BYTES, SLAB_BYTES};
 use crate::memory::{LocalRank, Rank, RequestId, SlabId, checked};
@@ -31,7 +31,7 @@ impl Port {
     #[inline]
     pub(super) fn run_for(&mut self, destination: Rank, bytes: usize) -> Result<Option<SlabId>, PortError> {
         if !(PIPELINED_BYTES..=RUN_BYTES).contains(&bytes)
-            || bytes > BUFFERED_BYTES && !self.has_many_slabs()
+            || bytes > BUFFERED_BYTES && !(self.has_many_slabs() && self.fills_long_runs())
             || !self.pacing.buffers_more_than_a_slab()
             || self.memory.local_rank(destination)?.is_none()
         {
@@ -49,6 +49,12 @@ impl Port {
             self.memory.filled(self.local_rank, first)?.begin();
         }
         Ok(first)
+    }
+
+    /// Whether a message of more than [`BUFFERED_BYTES`] is better copied twice, through slabs, than once by
+    /// cross-memory attach.
+    fn fills_long_runs(&mut self) -> bool {
+        self.memory.header().cross_memory.get() == CrossMemory::Off as u32 || self.stores.are_quick()
     }
 
     /// Slabs for a message of more than one to another node, which is in them before it is posted: it travels

@@ -7,7 +7,7 @@
 
 use super::{Port, PortError, Send};
 use crate::host::clock::ticks;
-use crate::memory::descriptor::{INLINE_BYTES, Payload};
+use crate::memory::descriptor::INLINE_BYTES;
 use crate::memory::doorbell::RingKind;
 use crate::memory::slab::{PIPELINED_BYTES, SLAB_BYTES};
 use std::mem::MaybeUninit;
@@ -36,9 +36,8 @@ impl Port {
             self.post(RingKind::Send, &send.inline(bytes, words))?;
             return Ok(true);
         }
-        let descriptor = |slab| send.descriptor(bytes, Payload::Slab(slab));
         if let Some(first) = self.run_for(send.destination, bytes)? {
-            self.post(RingKind::Send, &descriptor(first).encode())?;
+            self.post(RingKind::Send, &send.in_slabs(bytes, first))?;
             let to = self.memory.run(self.local_rank, first, bytes as u64)?;
             let mut chunk = [MaybeUninit::<u8>::uninit(); GATHERED_BYTES];
             let mut filled = 0;
@@ -58,22 +57,18 @@ impl Port {
         }
         if let Some(first) = self.run_to_another_node(send.destination, bytes)? {
             fill(self.memory.run(self.local_rank, first, bytes as u64)?.as_ptr(), bytes);
-            self.post(RingKind::Send, &descriptor(first).encode())?;
+            self.post(RingKind::Send, &send.in_slabs(bytes, first))?;
             return Ok(true);
         }
         if bytes > SLAB_BYTES {
             return Ok(false);
         }
-        let free = match self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned) {
-            None => self.take_slabs_again(bytes)?,
-            free => free,
-        };
-        let Some(slab) = free else { return Ok(false) };
+        let Some(slab) = self.one_slab(bytes)? else { return Ok(false) };
         fill(self.memory.slab(self.local_rank, slab)?.as_ptr(), bytes);
         if bytes >= PIPELINED_BYTES {
             self.memory.filled(self.local_rank, slab)?.publish(bytes as u32);
         }
-        self.post(RingKind::Send, &descriptor(slab).encode())?;
+        self.post(RingKind::Send, &send.in_slabs(bytes, slab))?;
         Ok(true)
     }
 }

@@ -12,7 +12,6 @@ use super::rank_port::{Held, Port};
 use crate::matching::Envelope;
 use crate::memory::descriptor::{Check, ReceiveDescriptor};
 use crate::memory::doorbell::RingKind;
-use crate::memory::request::Delivery;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::{LocalRank, RECEIVE_RING, Rank, RequestId};
 use crate::port::outstanding::Purpose;
@@ -32,7 +31,7 @@ impl Port {
     ///
     /// # Errors
     /// The rank has no request left, or the NIC fails.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn begin_receive(
         &mut self,
         envelope: &Envelope,
@@ -41,15 +40,45 @@ impl Port {
         signature: u16,
         place: (*mut u8, usize),
     ) -> Result<RequestId, PortError> {
-        let may_hold = place.1 <= BUFFERED_BYTES && self.held.len() < MOST_HELD && self.is_first_in_order();
-        let sender = if may_hold { self.sender_to_claim_from(envelope, peer.0)? } else { None };
-        let Some(sender) = sender else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.post_receive_of(envelope, check, peer, signature, place) };
-        };
-        let request = self.arm(Purpose::Receive, about_receive(envelope, peer, signature, place))?;
-        self.held.push(Held { request, sender, envelope: *envelope, check });
-        Ok(request)
+        if self.expects_few_receives()
+            && place.1 <= BUFFERED_BYTES
+            && let Some(request) = self.hold(*envelope, check, peer, signature, place)?
+        {
+            return Ok(request);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_receive_of(envelope, check, peer, signature, place) }
+    }
+
+    /// Holds a receive, if its rank may claim its message.
+    #[inline(never)]
+    fn hold(
+        &mut self,
+        envelope: Envelope,
+        check: Check,
+        peer: (Rank, u64),
+        signature: u16,
+        place: (*mut u8, usize),
+    ) -> Result<Option<RequestId>, PortError> {
+        if self.held.len() == MOST_HELD || !self.is_first_in_order() {
+            return Ok(None);
+        }
+        let Some(sender) = self.sender_to_claim_from(&envelope, peer.0)? else { return Ok(None) };
+        let request = self.arm(Purpose::Receive, about_receive(&envelope, peer, signature, place))?;
+        self.held.push(Held { request, sender, envelope, check });
+        Ok(Some(request))
+    }
+
+    /// Counts a receive that begins; whether those that are outstanding at once are few, as far as the last
+    /// ones tell. To hold the first ones of many, which all are posted soon, would be in vain.
+    #[inline]
+    fn expects_few_receives(&mut self) -> bool {
+        if self.outstanding.is_empty() {
+            self.begins_many = self.begun > MOST_HELD;
+            self.begun = 0;
+        }
+        self.begun += 1;
+        !self.begins_many
     }
 
     /// Whether receives are held.
@@ -130,9 +159,13 @@ impl Port {
         match found.message().slab() {
             None => self.slot(request)?.complete_inline(found.message()),
             Some(slab) => {
-                let status = (message.source, message.tag, found.message().length().word());
-                let (to, delivery) = ((self.local_rank, request), Delivery::InSlab { owner: sender, slab });
-                Completer::new(&self.memory, self.pacing).complete(to, status, &delivery)?;
+                let to = (self.local_rank, request);
+                Completer::new(&self.memory, self.pacing).complete_in_slabs(
+                    to,
+                    found.message(),
+                    sender,
+                    slab,
+                )?;
             }
         }
         *some = true;

@@ -3,7 +3,8 @@
 //!
 //! The sender does so as the processor: nobody else pays for it. Without a slab left it moves what is in its
 //! slabs, which are free then; when it has waited long, what is in its memory, which is buffered from then
-//! on, and its send complete. It moves the oldest first, a bounded number of bytes while it holds the token.
+//! on, and its send complete. Of those that it has found, the latest, it moves the oldest first, a bounded
+//! number of bytes while it holds the token.
 //! A synchronous send in memory stays where it is: it waits for its match anyway.
 //!
 //! What the sender has posted and no slice has taken is kept in its ring: with fixed slices that can be for
@@ -36,6 +37,8 @@ pub(super) struct Keeping {
     pub(super) refused: Option<u32>,
     /// Sends to come for which nothing is tried.
     pub(super) pausing: u32,
+    /// Times in a row that it has waited in vain for slabs to come back.
+    pub(super) in_vain: u32,
 }
 
 impl Keeping {
@@ -67,13 +70,13 @@ pub(crate) struct Keeper<'a, 'm> {
     pub is_ours: &'a dyn Fn(&SendDescriptor) -> bool,
 }
 
-/// What of a rank's messages is to be moved. Numbers of what there is at most: with so many found, there is
-/// nothing more to look for.
+/// What of a rank's messages is to be moved, and how much at most: with so many found, nothing more is looked
+/// for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Those in its slabs, of which it needs some: as many slabs are out.
+    /// Those in so many of its slabs.
     Slabs(u32),
-    /// Those in its memory, for whose sends it waits.
+    /// So many in its memory, for whose sends it waits.
     Memory(u32),
 }
 
@@ -145,7 +148,7 @@ impl<'m> Keeper<'_, 'm> {
             if self.wanted.is_nothing() {
                 break;
             }
-            UnexpectedMessages::of(memory, memory.rank(receiver)?).list.walk_back(memory, |cell| {
+            UnexpectedMessages::of(memory, memory.rank(receiver)?).list().walk_back(memory, |cell| {
                 if origin_of(cell) == origin
                     && let Some(message) = self.movable(cell, receiver)
                 {

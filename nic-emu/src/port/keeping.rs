@@ -9,6 +9,7 @@
 use super::error::PortError;
 use super::keeper::{Keeper, Kept, Wanted};
 use super::rank_port::Port;
+use super::stream::Stream;
 use crate::channel::{self, Buffer};
 use crate::host::waiting;
 use crate::memory::descriptor::Payload;
@@ -22,6 +23,14 @@ use crate::threads::completer::Completer;
 /// vain.
 const SENDS: u32 = 16;
 
+/// Slabs that a rank empties when it has waited for some in vain; twice as many each time that it has so
+/// again, as often as this.
+const AT_ONCE: u32 = 32;
+const MOST_IN_VAIN: u32 = 4;
+
+/// Spins between two looks of a rank without a slab for some that came back.
+const SPINS: u32 = 32;
+
 /// Times that a rank without a slab tries to become the processor before the message goes without one.
 const TRIES: u32 = 100;
 
@@ -34,20 +43,61 @@ impl Port {
             self.keeping.pausing -= 1;
             return Ok(None);
         }
+        if let Some(slabs) = self.wait_for_slabs(bytes)? {
+            self.keeping.in_vain = 0;
+            return Ok(Some(slabs));
+        }
         // What waits in the ring for a receive that is posted is matched by a slice, and not kept.
         self.lend()?;
-        let wanted = Wanted::Slabs(self.slabs.out(&self.block().returned));
-        for _ in 0..TRIES {
-            if self.keep(wanted)?.is_some() {
-                break;
-            }
-            rustix::thread::sched_yield();
+        let out = self.slabs.out(&self.block().returned);
+        let some = match self.waits_for_slabs() {
+            true => out.min(AT_ONCE << self.keeping.in_vain),
+            false => out,
+        };
+        self.keeping.in_vain = (self.keeping.in_vain + 1).min(MOST_IN_VAIN);
+        let kept = self.keep_soon(Wanted::Slabs(some))?;
+        if kept.is_some_and(|kept| kept.moved == 0) && some < out {
+            // The receivers of these have no room; others may have some.
+            self.keep_soon(Wanted::Slabs(out))?;
         }
         let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned);
         if slabs.is_none() {
             self.keeping.pausing = SENDS;
         }
         Ok(slabs)
+    }
+
+    /// Keeps as soon as this rank can be the processor; none if it cannot.
+    fn keep_soon(&mut self, wanted: Wanted) -> Result<Option<Kept>, PortError> {
+        for _ in 0..TRIES {
+            let kept = self.keep(wanted)?;
+            if kept.is_some() {
+                return Ok(kept);
+            }
+            rustix::thread::sched_yield();
+        }
+        Ok(None)
+    }
+
+    /// Where ranks have a core each: waits a little for slabs to come back. Receivers that are at work give
+    /// them back sooner than this rank could copy messages out of them.
+    fn wait_for_slabs(&mut self, bytes: usize) -> Result<Option<SlabId>, PortError> {
+        if !self.waits_for_slabs() {
+            return Ok(None);
+        }
+        let mut stream = Stream::begin(self);
+        loop {
+            let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned);
+            if slabs.is_some() || !stream.goes_on(self) {
+                return Ok(slabs);
+            }
+            // Not often: what it looks at is written by receivers that are at work.
+            (0..SPINS).for_each(|_| std::hint::spin_loop());
+        }
+    }
+
+    fn waits_for_slabs(&self) -> bool {
+        self.waiting.patience > 0 && self.pacing.starts_on_work()
     }
 
     /// A rank that waits looks whether sends of its have waited long, and keeps them.

@@ -3,6 +3,7 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
+use super::stream::Stream;
 use crate::host::waiting::{self, Asleep, Pause};
 use crate::memory::doorbell::{Heads, RingKind};
 use crate::memory::status::{Activity, WaitingFor};
@@ -99,6 +100,7 @@ impl Port {
             told: None,
             unscheduled: false,
             trusting: 0,
+            stream: None,
             looks: 0,
             passes: (self.heads, 0),
             slept: Duration::ZERO,
@@ -197,10 +199,13 @@ impl Port {
         if waiting.looks == 0 {
             waiting.looks = 1;
             self.has_run.get_or_insert(false);
-            let sends = self.heads.ahead_of(self.offered, RingKind::Send);
-            self.offered = self.heads;
-            if sends > policy::STREAM_SENDS && self.waiting.patience > 0 && self.pacing.starts_on_work() {
+            let streams = self.has_streamed();
+            if streams == Some(RingKind::Send) {
+                waiting.stream = Some(Stream::begin(self));
                 return Ok(moved);
+            }
+            if streams == Some(RingKind::Receive) {
+                self.served = 0;
             }
             if self.served > 0 && self.pacing.starts_on_work() {
                 (waiting.trusting, waiting.unscheduled) = (self.served, true);
@@ -215,6 +220,12 @@ impl Port {
         if waiting.trusting > 0 {
             return Ok(moved);
         }
+        if let Some(stream) = &mut waiting.stream {
+            if stream.goes_on(self) {
+                return Ok(moved);
+            }
+            waiting.stream = None;
+        }
         if self.pacing.starts_on_work() {
             if !BufferSender::has_work(&self.memory) {
                 self.look_ahead();
@@ -224,7 +235,10 @@ impl Port {
             // Nobody else is about to run what this rank has posted itself.
             waiting.unscheduled &= self.memory.taken()[self.local_rank.index()].peek() != self.heads;
             waiting.looks += 1;
-            if self.served > 0 && waiting.looks <= self.waiting.patience && !waiting.unscheduled {
+            let (patience, bystanding) = (self.waiting.patience, self.waiting.bystanding);
+            let leaves_some = if self.served > 0 { patience } else { 0 };
+            let leaves_more = if self.outstanding.are_collectives() { bystanding } else { 0 };
+            if waiting.looks <= leaves_some.max(leaves_more) && !waiting.unscheduled {
                 return Ok(moved);
             }
             waiting.looks = 1;
@@ -253,6 +267,8 @@ impl Port {
         }
         self.status().set_activity(Activity::Computing);
         match self.has_run {
+            // Who waits for many has a stream to receive, which is left to it.
+            Some(false) if self.outstanding.len() > policy::STREAM_SENDS => self.served = 0,
             Some(true) => self.served = 0,
             Some(false) => self.served = (self.served + 1).min(self.waiting.trust),
             None => {}
@@ -375,6 +391,8 @@ pub struct Waiting {
     unscheduled: bool,
     /// Steps for which it leaves that to others.
     trusting: u32,
+    /// After a stream of sends, while the rank leaves slices to others.
+    stream: Option<Stream>,
     /// Looks that found work since this rank last went for the token; 0 before it has done so for the first
     /// time.
     looks: u32,

@@ -13,6 +13,7 @@
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
 //! | `waits`, `lending`, `ahead`, `meeting` | how a rank waits, and lends its core; how it waits for a collective |
+//! | `stream` | what a rank leaves to its receivers after many sends |
 //! | `driving`, `link_driver` | how a rank that waits drives the links to other nodes |
 //! | `moving` | transfers that this rank is an end of |
 //! | `laning`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
@@ -39,6 +40,7 @@ pub mod outstanding;
 mod posting;
 mod rank_port;
 mod room;
+mod stream;
 mod waits;
 mod wiring;
 

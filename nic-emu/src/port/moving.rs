@@ -18,6 +18,9 @@ use crate::memory::{Corrupt, LocalRank, REQUESTS, RequestId};
 use crate::port::outstanding::Purpose;
 use crate::threads::dma_helper;
 
+/// Transfers that a rank looks at in one step of a wait, at most.
+const LOOKS: usize = 64;
+
 impl Port {
     /// Moves bytes of this rank's transfers.
     #[inline]
@@ -96,11 +99,14 @@ impl Port {
         Ok(Mine { end, buffer: buffer_of(request)?, other })
     }
 
+    /// Looks at transfers of this rank, from where the last call has stopped: at most at [`LOOKS`], until one
+    /// gets on. Otherwise each that gets on would cost a look at all that wait.
     pub(super) fn advance_transfers(&mut self) -> Result<bool, PortError> {
         let mut moved = false;
-        let mut i = 0;
-        while i < self.moving.len() {
-            let OwnTransfer { transfer, mine, asked, .. } = self.moving[i];
+        for _ in 0..self.moving.len().min(LOOKS) {
+            let i = if self.next_moving < self.moving.len() { self.next_moving } else { 0 };
+            self.next_moving = i;
+            let Some(&OwnTransfer { transfer, mine, asked, .. }) = self.moving.get(i) else { break };
             let (policy, stores) = (&self.channel, &mut self.stores);
             match channel::advance(&self.memory, transfer, &mine, policy, stores, &CrossMemoryAttach, ticks)?
             {
@@ -139,7 +145,7 @@ impl Port {
                     continue;
                 }
             }
-            i += 1;
+            self.next_moving += 1;
         }
         Ok(moved)
     }
@@ -210,5 +216,32 @@ mod tests {
             .unwrap();
         let ends: Vec<_> = start(&mut port).iter().map(|m| (m.transfer, m.request, m.mine.end)).collect();
         assert_eq!(ends, [(transfer, request, End::Destination)]);
+    }
+
+    #[test]
+    fn a_step_looks_at_some_of_many_transfers_and_forgets_those_that_are_over() {
+        let memory = create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let mut port = Port::open(Arc::new(memory), LocalRank(0)).unwrap();
+        for transfer in 0..3 * LOOKS as u32 {
+            let request = port.arm(Purpose::Send, About::NOTHING).unwrap();
+            let pair = Pair {
+                source: LocalRank(0),
+                destination: LocalRank(1),
+                source_request: request,
+                destination_request: request,
+                source_address: 0x1000,
+                destination_address: 0x2000,
+                bytes: 1 << 20,
+            };
+            port.memory.transfer(transfer).unwrap().prepare(&pair, None, 0);
+            Completer::new(&port.memory, port.pacing)
+                .refer((LocalRank(0), request), transfer, SlotState::Moving)
+                .unwrap();
+            port.start_moving(transfer).unwrap();
+        }
+        for left in [2 * LOOKS, LOOKS, 0] {
+            port.advance_transfers().unwrap();
+            assert_eq!(port.moving.len(), left);
+        }
     }
 }

@@ -111,7 +111,12 @@ impl Outstanding {
         self.count += 1;
         self.collectives += u32::from(purpose == Purpose::Collective);
         record.purpose = Some(purpose);
-        record.about = about;
+        // Word by word: what was stored in words, and is loaded in longer pieces, is waited for until all
+        // stores before it are done.
+        let About { context, peer, peer_in_job, tag, bytes, address, owner, signature } = about;
+        let to = &mut record.about;
+        (to.context, to.peer, to.peer_in_job, to.tag) = (context, peer, peer_in_job, tag);
+        (to.bytes, to.address, to.owner, to.signature) = (bytes, address, owner, signature);
         Some(request)
     }
 
@@ -146,6 +151,12 @@ impl Outstanding {
         self.collectives
     }
 
+    /// Whether there is no message among them.
+    #[inline]
+    pub fn are_collectives(&self) -> bool {
+        self.count == self.collectives
+    }
+
     /// Notes that a request that was just added is more than a receive of a message of this node.
     #[inline]
     pub(crate) fn note_elsewhere(&mut self, request: RequestId) {
@@ -160,6 +171,12 @@ impl Outstanding {
     #[inline]
     pub fn are_of_this_node(&self) -> bool {
         self.count != 0 && self.elsewhere == 0
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.count
     }
 
     /// True when there are none.

@@ -9,7 +9,7 @@ use crate::host::clock::ticks;
 use crate::matching::Envelope;
 use crate::memory::descriptor::{
     AGREED_LIMIT, Check, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, Payload, PointToPoint,
-    ReceiveDescriptor, SendDescriptor, encode_inline,
+    ReceiveDescriptor, SendDescriptor, encode_in_slabs, encode_inline,
 };
 use crate::memory::doorbell::RingKind;
 use crate::memory::few;
@@ -67,6 +67,14 @@ impl Send {
         let peers = (self.source, self.destination);
         let length = Length::new(bytes as u64, self.signature);
         encode_inline(self.context, peers, self.tag, (length, self.check), payload)
+    }
+
+    /// The same, if they are in slabs, of which this is the first.
+    #[inline(always)]
+    pub(super) fn in_slabs(&self, bytes: usize, first: SlabId) -> Words {
+        let peers = (self.source, self.destination);
+        let length = Length::new(bytes as u64, self.signature);
+        encode_in_slabs(self.context, peers, self.tag, (length, self.check), first)
     }
 }
 
@@ -156,43 +164,104 @@ impl Port {
         data: *const u8,
         bytes: usize,
     ) -> Result<Posted, PortError> {
-        let run = self.run_for(send.destination, bytes)?;
-        let payload = match run {
-            Some(first) => Payload::Slab(first),
-            None => match self.run_to_another_node(send.destination, bytes)? {
-                Some(first) => {
-                    let to = self.memory.run(self.local_rank, first, bytes as u64)?;
-                    // Through the caches: whoever sends it reads it next, most often this rank.
-                    // SAFETY: the run has room for the message and is this rank's until it is posted; `data`
-                    // is the caller's promise.
-                    unsafe { std::ptr::copy_nonoverlapping(data, to.as_ptr(), bytes) };
-                    Payload::Slab(first)
+        if (INLINE_BYTES + 1..PIPELINED_BYTES).contains(&bytes) && !send.synchronous {
+            // SAFETY: the caller's promise; a slab is longer.
+            return match unsafe { self.one_slab_with(data, bytes)? } {
+                Some(slab) => {
+                    self.post(RingKind::Send, &send.in_slabs(bytes, slab))?;
+                    Ok(Posted::Complete)
                 }
                 // SAFETY: the caller's promise.
-                None => unsafe { self.buffered(data, bytes)? },
-            },
+                None => unsafe { self.post_awaited_send(send, data, bytes, None) },
+            };
+        }
+        let run = self.run_for(send.destination, bytes)?;
+        let slabs = match run {
+            Some(_) => run,
+            // SAFETY: the caller's promise.
+            None => unsafe { self.slabs_with(send.destination, data, bytes)? },
         };
-        let in_memory = matches!(payload, Payload::Memory(_));
-        let buffered = !in_memory && !send.synchronous;
-        let request = if buffered {
-            RequestId::NONE
-        } else {
-            let (context, tag) = (send.context, send.tag);
-            let may_be_kept = in_memory && !send.synchronous && bytes <= BUFFERED_BYTES;
-            if may_be_kept && self.memory.local_rank(send.destination)?.is_some() {
-                self.keeping.add();
+        let posted = match slabs {
+            Some(first) if !send.synchronous => {
+                self.post(RingKind::Send, &send.in_slabs(bytes, first))?;
+                Posted::Complete
             }
-            let (peer_in_job, bytes, address) = (send.destination, bytes as u64, data as u64);
-            let about = About { context, tag, peer_in_job, bytes, address, ..About::NOTHING };
-            self.arm(Purpose::Send, about)?
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.post_awaited_send(send, data, bytes, slabs)? },
         };
-        let descriptor = SendDescriptor { request, ..send.descriptor(bytes, payload) };
-        self.post(RingKind::Send, &descriptor.encode())?;
         if let Some(first) = run {
             // SAFETY: the caller's promise.
             unsafe { self.fill_run(first, data, bytes)? };
         }
-        Ok(if buffered { Posted::Complete } else { Posted::Request(request) })
+        Ok(posted)
+    }
+
+    /// Slabs with a message in them that is posted next; none where it rides in the descriptor, or stays
+    /// where it is.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes.
+    #[inline(always)]
+    unsafe fn slabs_with(
+        &mut self,
+        destination: Rank,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Option<SlabId>, PortError> {
+        if bytes <= INLINE_BYTES {
+            return Ok(None);
+        }
+        if bytes <= SLAB_BYTES {
+            // SAFETY: the caller's promise; the length was compared.
+            return unsafe { self.one_slab_with(data, bytes) };
+        }
+        let run = self.run_to_another_node(destination, bytes)?;
+        if let Some(first) = run {
+            let to = self.memory.run(self.local_rank, first, bytes as u64)?;
+            // Through the caches: whoever sends it reads it next, most often this rank.
+            // SAFETY: the run has room for the message and is this rank's until it is posted; `data` is the
+            // caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(data, to.as_ptr(), bytes) };
+        }
+        Ok(run)
+    }
+
+    /// Posts a message that is in these slabs, or where it was, whose program waits for its request: it is
+    /// synchronous, or in memory.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes, until that request is complete.
+    #[inline(never)]
+    unsafe fn post_awaited_send(
+        &mut self,
+        send: &Send,
+        data: *const u8,
+        bytes: usize,
+        slabs: Option<SlabId>,
+    ) -> Result<Posted, PortError> {
+        let payload = match slabs {
+            Some(first) => Payload::Slab(first),
+            None if bytes > INLINE_BYTES => Payload::Memory(data as u64),
+            // SAFETY: the caller's promise; the length was compared.
+            None => unsafe { inline_payload(data, bytes) },
+        };
+        let may_be_kept =
+            matches!(payload, Payload::Memory(_)) && !send.synchronous && bytes <= BUFFERED_BYTES;
+        if may_be_kept && self.memory.local_rank(send.destination)?.is_some() {
+            self.keeping.add();
+        }
+        let about = About {
+            context: send.context,
+            tag: send.tag,
+            peer_in_job: send.destination,
+            bytes: bytes as u64,
+            address: data as u64,
+            ..About::NOTHING
+        };
+        let request = self.arm(Purpose::Send, about)?;
+        let descriptor = SendDescriptor { request, ..send.descriptor(bytes, payload) };
+        self.post(RingKind::Send, &descriptor.encode())?;
+        Ok(Posted::Request(request))
     }
 
     /// Posts a receive of at most `capacity` bytes at `buffer`; answers its request.
@@ -368,23 +437,48 @@ impl Port {
         })
     }
 
-    /// [`Self::payload`] of a message: without a free slab, those of messages without a receive are freed
-    /// first.
+    /// One slab with a message in it that is posted next; none where it finds no room.
     ///
     /// # Safety
-    /// As [`Self::payload`].
-    #[inline]
-    pub(super) unsafe fn buffered(&mut self, data: *const u8, bytes: usize) -> Result<Payload, PortError> {
-        // SAFETY: the caller's promise.
-        let payload = unsafe { self.payload(data, bytes, |slabs, returned| slabs.take(bytes, returned)) };
-        if matches!(payload, Payload::Memory(_))
-            && bytes <= SLAB_BYTES
-            && let Some(slab) = self.take_slabs_again(bytes)?
-        {
+    /// `data` must be readable for `bytes` bytes, at most [`SLAB_BYTES`].
+    #[inline(always)]
+    pub(super) unsafe fn one_slab_with(
+        &mut self,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Option<SlabId>, PortError> {
+        let slab = self.one_slab(bytes)?;
+        if let Some(slab) = slab {
             // SAFETY: the caller's promise.
-            return Ok(unsafe { self.payload(data, bytes, |_, _| Some(slab)) });
+            unsafe { self.fill_slab(slab, data, bytes)? };
         }
-        Ok(payload)
+        Ok(slab)
+    }
+
+    /// A slab for a message of so many bytes; where none is free, those of messages without a receive are
+    /// freed first.
+    #[inline]
+    pub(super) fn one_slab(&mut self, bytes: usize) -> Result<Option<SlabId>, PortError> {
+        match self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned) {
+            None => self.take_slabs_again(bytes),
+            slab => Ok(slab),
+        }
+    }
+
+    /// Writes a message into one slab.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes, at most [`SLAB_BYTES`].
+    #[inline(always)]
+    unsafe fn fill_slab(&mut self, slab: SlabId, data: *const u8, bytes: usize) -> Result<(), PortError> {
+        let to = self.memory.slab(self.local_rank, slab)?;
+        // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; the rest is the caller's
+        // promise.
+        unsafe { self.stores.copy_in(data, to.as_ptr(), bytes, ticks) };
+        if bytes >= PIPELINED_BYTES {
+            self.memory.filled(self.local_rank, slab)?.publish(bytes as u32);
+        }
+        Ok(())
     }
 
     /// Where a send's or a contribution's bytes go: the descriptor, a slab, or they stay where they are.
@@ -399,22 +493,15 @@ impl Port {
         take: impl FnOnce(&mut SlabAllocator, &ReturnedSlabs) -> Option<SlabId>,
     ) -> Payload {
         if bytes <= INLINE_BYTES {
-            let mut inline = [0; INLINE_BYTES];
             // SAFETY: the caller's promise; the length was compared.
-            unsafe { few::copy(data, inline.as_mut_ptr(), bytes) };
-            return Payload::Inline(inline);
+            return unsafe { inline_payload(data, bytes) };
         }
         if bytes <= SLAB_BYTES
             && let Ok(block) = self.memory.rank(self.local_rank)
             && let Some(slab) = take(&mut self.slabs, &block.returned)
-            && let Ok(to) = self.memory.slab(self.local_rank, slab)
+            // SAFETY: the caller's promise; the length was compared.
+            && unsafe { self.fill_slab(slab, data, bytes) }.is_ok()
         {
-            // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's
-            // promise.
-            unsafe { self.stores.copy_in(data, to.as_ptr(), bytes, ticks) };
-            if bytes >= PIPELINED_BYTES {
-                block.filled[slab.index()].publish(bytes as u32);
-            }
             return Payload::Slab(slab);
         }
         Payload::Memory(data as u64)
@@ -448,6 +535,18 @@ impl Port {
         self.doorbell().publish(self.heads);
         Ok(())
     }
+}
+
+/// Bytes that ride in a descriptor.
+///
+/// # Safety
+/// `data` must be readable for `bytes` bytes, at most [`INLINE_BYTES`].
+#[inline(always)]
+unsafe fn inline_payload(data: *const u8, bytes: usize) -> Payload {
+    let mut inline = [0; INLINE_BYTES];
+    // SAFETY: the caller's promise.
+    unsafe { few::copy(data, inline.as_mut_ptr(), bytes) };
+    Payload::Inline(inline)
 }
 
 /// What is known of a receive.

@@ -54,6 +54,10 @@ pub struct Port {
     pub(super) seen: Vec<u32>,
     /// Receives that are held, the oldest first.
     pub(super) held: Vec<Held>,
+    /// Receives that have begun since nothing was outstanding.
+    pub(super) begun: usize,
+    /// So many had begun the time before that it was in vain to hold some.
+    pub(super) begins_many: bool,
     pub(super) keeping: Keeping,
     pub(super) edges: EdgeAllocator,
     pub(super) lane: LaneWriter,
@@ -63,6 +67,8 @@ pub struct Port {
     pub(super) outstanding: Outstanding,
     pub(super) transfers_seen: u32,
     pub(super) moving: Vec<OwnTransfer>,
+    /// Of these, which is looked at next.
+    pub(super) next_moving: usize,
     pub(super) draining: Vec<Draining>,
     pub(super) stores: Stores,
     pub(super) channel: channel::Policy,
@@ -166,6 +172,8 @@ impl Port {
             sent: last_label(block, heads),
             seen: memory.taken().iter().map(|taken| taken.peek().get(RingKind::Send)).collect(),
             held: Vec::new(),
+            begun: 0,
+            begins_many: false,
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
             lane: LaneWriter::default(),
@@ -174,6 +182,7 @@ impl Port {
             outstanding: Outstanding::default(),
             transfers_seen,
             moving: Vec::new(),
+            next_moving: 0,
             draining: Vec::new(),
             stores: Stores::default(),
             channel: channel::Policy::for_node(&memory),

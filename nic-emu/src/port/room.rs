@@ -14,8 +14,8 @@
 //! without a slab stays where it is, goes into its receiver's pool while its sender waits for its request
 //! (`super::keeping`), and too many requests are an error.
 //!
-//! Invariant: there is one loop that waits, [`Port::wait_step`]. So a rank that waits for room runs slices,
-//! moves bytes, sees the end of the job, and is known as one that waits, in a call, for this room.
+//! Invariant: there is one loop that waits for long, [`Port::wait_step`]. So a rank that waits for room runs
+//! slices, moves bytes, sees the end of the job, and is known as one that waits, in a call, for this room.
 
 use super::{Collective, Port, PortError};
 use crate::memory::SlabId;

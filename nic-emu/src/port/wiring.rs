@@ -4,8 +4,9 @@ use super::error::PortError;
 use super::rank_port::Port;
 use crate::host::waiting;
 use crate::memory::LocalRank;
-use crate::memory::descriptor::{Check, Payload};
+use crate::memory::descriptor::Check;
 use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
+use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
 
 /// What came of putting a message on an edge.
@@ -73,11 +74,9 @@ impl Port {
         let place = match run {
             _ if is_short => Place::Cell,
             Some(first) => Place::Slab(first),
-            // SAFETY: the caller's promise.
-            None => match unsafe { self.buffered(data, bytes)? } {
-                Payload::Slab(slab) => Place::Slab(slab),
-                Payload::Inline(_) | Payload::Memory(_) | Payload::Pooled(_) => Place::Message,
-            },
+            None if bytes > SLAB_BYTES => Place::Message,
+            // SAFETY: the caller's promise; the length was compared.
+            None => unsafe { self.one_slab_with(data, bytes)? }.map_or(Place::Message, Place::Slab),
         };
         // SAFETY: the caller's promise; in the cell lies no more than was compared.
         unsafe { edge.put(&self.memory, &Arrived { check, bytes: bytes as u64, place }, data)? };

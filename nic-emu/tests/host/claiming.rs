@@ -262,6 +262,35 @@ fn a_receive_that_is_held_is_complete_without_a_slice() {
 }
 
 #[test]
+fn the_first_of_many_receives_are_held_once_and_not_again_before_there_were_few() {
+    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    let mut round = |receives: usize| {
+        let mut buffers = vec![[0u8; 8]; receives];
+        let mut holds = false;
+        let requests: Vec<_> = (0..receives)
+            .map(|i| {
+                let place = (buffers[i].as_mut_ptr(), 8);
+                // SAFETY: the buffers live until their receives are complete.
+                let request =
+                    unsafe { receiver.begin_receive(&envelope(1), Check::NONE, (Rank(0), 0), 0, place) };
+                holds |= receiver.holds();
+                request.unwrap()
+            })
+            .collect();
+        (0..receives).for_each(|i| send(&mut sender, 1, &message(8, i), false));
+        for request in requests {
+            receiver.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap();
+        }
+        assert!(buffers.iter().enumerate().all(|(i, buffer)| buffer[..] == message(8, i)));
+        holds
+    };
+    let rounds = [(16, true), (17, true), (64, false), (16, false), (1, true), (200, true), (3, false)];
+    for (receives, holds) in rounds {
+        assert_eq!(round(receives), holds, "{receives} receives");
+    }
+}
+
+#[test]
 fn a_ring_that_is_full_of_claimed_messages_needs_no_slice() {
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let slices = || memory.control().slice.get();

@@ -327,7 +327,7 @@ impl<M: Machine> Run<'_, M> {
                 let block = memory.rank(rank).unwrap();
                 assert!(
                     PostedReceives::of(&memory, block).is_empty()
-                        && UnexpectedMessages::of(&memory, block).list.is_empty(),
+                        && UnexpectedMessages::of(&memory, block).list().is_empty(),
                     "rank {rank} has queued descriptors"
                 );
             }

@@ -231,6 +231,15 @@ impl Outgoing {
     /// A message without bytes.
     pub const NOTHING: Self = Self { data: std::ptr::null(), bytes: 0, packed: None, scattered: None };
 
+    /// The same, word by word. Without that the compiler joins a rare way to make a message with the usual
+    /// one in memory, and copies it there in longer pieces than it was stored in. Such a copy waits for all
+    /// stores before.
+    #[inline(always)]
+    pub(crate) fn in_words(self) -> Self {
+        let Self { data, bytes, packed, scattered } = self;
+        Self { data, bytes, packed, scattered }
+    }
+
     /// Packs the message if it is scattered.
     ///
     /// # Safety
@@ -258,16 +267,26 @@ impl Outgoing {
 }
 
 impl Elements<*const c_void> {
+    /// The bytes of the message that they are, if they lie one behind the other, and their type says so
+    /// without a look at it.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count that cannot be.
+    #[inline(always)]
+    pub fn bytes_to_send(&self, names: &Names) -> MpiResult<Option<usize>> {
+        bytes_together::<MOST_SENT>(names, *self, "sent")
+    }
+
     /// The message that they are, as it lies in memory: perhaps scattered.
     ///
     /// # Errors
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
     pub fn message(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Outgoing> {
-        match bytes_together::<MOST_SENT>(names, *self, "sent")? {
-            Some(bytes) => Ok(Outgoing { data: self.buffer.cast(), bytes, ..Outgoing::NOTHING }),
-            None => self.message_of_layout(datatypes, names),
+        if let Some(bytes) = self.bytes_to_send(names)? {
+            return Ok(Outgoing { data: self.buffer.cast(), bytes, ..Outgoing::NOTHING });
         }
+        self.message_of_layout(datatypes, names).map(Outgoing::in_words)
     }
 
     #[inline(never)]
@@ -298,10 +317,10 @@ impl Elements<*mut c_void> {
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
     pub fn room(&self, datatypes: &Datatypes, names: &Names) -> MpiResult<Incoming> {
-        match bytes_together::<MOST_ROOM>(names, self.as_const(), "received")? {
-            Some(bytes) => Ok(Incoming { data: self.buffer.cast(), bytes, staged: None }),
-            None => self.room_of_layout(datatypes, names),
+        if let Some(bytes) = bytes_together::<MOST_ROOM>(names, self.as_const(), "received")? {
+            return Ok(Incoming { data: self.buffer.cast(), bytes, staged: None });
         }
+        self.room_of_layout(datatypes, names).map(Incoming::in_words)
     }
 
     #[inline(never)]
@@ -337,6 +356,13 @@ pub struct Staged {
 impl Incoming {
     /// Room for no bytes.
     pub const NOTHING: Self = Self { data: std::ptr::null_mut(), bytes: 0, staged: None };
+
+    /// The same, word by word ([`Outgoing::in_words`]).
+    #[inline(always)]
+    pub(crate) fn in_words(self) -> Self {
+        let Self { data, bytes, staged } = self;
+        Self { data, bytes, staged }
+    }
 
     /// Where the NIC puts the message, the room there, and this, which the receive tells of its type.
     #[inline(always)]

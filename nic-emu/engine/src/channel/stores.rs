@@ -10,7 +10,7 @@
 use super::copy;
 use crate::policy::channel::{
     ATTEMPT_BYTES, ATTEMPT_JUDGED_BYTES, FIRST_ATTEMPT_BYTES, FORGETTING_COPIES, FROM_MEMORY_TICKS,
-    THROUGH_CACHES_TRIAL_COPIES,
+    QUICK_TICKS, QUICK_TRIAL_MESSAGES, THROUGH_CACHES_TRIAL_COPIES,
 };
 use crate::policy::channel::{TIMED_BYTES, TRIAL_BYTES, is_worth_streaming, stays_streaming};
 
@@ -20,6 +20,8 @@ pub struct Stores {
     streaming: bool,
     /// Copies that were long enough to be timed.
     copies: u32,
+    /// Long messages that were not stored, since one was tried.
+    passed_by: u32,
     /// Bytes of these copies before streaming was tried for the first time.
     before: usize,
     /// Bytes that are still to be streamed before it is judged; 0 when no attempt is under way.
@@ -40,6 +42,18 @@ impl Stores {
     #[inline]
     pub fn are_settled_on_streaming(&self) -> bool {
         self.streaming && self.attempt == 0
+    }
+
+    /// Whether a message of more than 64 KB is stored: where that is so quick that two copies take less time
+    /// than a system call and one copy, as far as is known. Past the caches it is. Where it is not, one in
+    /// some is, so that a change is noticed.
+    #[inline]
+    pub fn are_quick(&mut self) -> bool {
+        if self.streaming || self.ticks[0] < QUICK_TICKS {
+            return true;
+        }
+        self.passed_by = (self.passed_by + 1) % QUICK_TRIAL_MESSAGES;
+        self.passed_by == 0
     }
 
     /// Whether it knows how fast copies past the caches are.

@@ -7,7 +7,7 @@ mod words;
 pub(crate) use words::{
     KIND, ReceiveWords, forget_request, is_of_same_collective, is_receive, number, number_of, set_context,
 };
-pub use words::{SendWords, encode_inline, is_send, keep_in_pool, origin_of};
+pub use words::{SendWords, encode_in_slabs, encode_inline, is_send, keep_in_pool, origin_of};
 
 use crate::memory::contexts::Context;
 use crate::memory::numbers::{CommRank, RequestId, SlabId};

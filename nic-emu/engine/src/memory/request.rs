@@ -189,6 +189,13 @@ impl RequestSlot {
         self.length.store(length, Ordering::Relaxed);
     }
 
+    /// The same of a message, from its descriptor's words.
+    #[inline]
+    pub(crate) fn write_status_words(&self, send: SendWords<'_>) {
+        self.envelope.store(send.status_word(), Ordering::Relaxed);
+        self.length.store(send.length().word(), Ordering::Relaxed);
+    }
+
     /// Completes the slot of a receive with a message that came in its descriptor: the shortest way that a
     /// message can take.
     #[inline]
@@ -200,8 +207,7 @@ impl RequestSlot {
     /// Writes what a message says that came in its descriptor, and its bytes, from the descriptor's words.
     #[inline]
     pub(crate) fn write_inline(&self, send: SendWords<'_>) -> DeliveryKind {
-        self.envelope.store(send.status_word(), Ordering::Relaxed);
-        self.length.store(send.length().word(), Ordering::Relaxed);
+        self.write_status_words(send);
         for (to, &word) in self.payload.iter().zip(send.payload()) {
             to.store(word, Ordering::Relaxed);
         }

@@ -201,7 +201,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         receive: ReceiveWords<'_>,
     ) -> Result<bool, Corrupt> {
         let unexpected = UnexpectedMessages::of(self.memory, block);
-        if !unexpected.list.is_empty() {
+        if !unexpected.list().is_empty() {
             let envelope = receive.envelope();
             let takes = |message| envelope.takes(&message);
             if let Some((entry, found)) = unexpected.find_message(envelope, takes)? {
@@ -265,6 +265,12 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         self.matched += 1;
         if send.is_buffered_inline() {
             return self.completer.complete_inline((local_rank, receive.request()), send);
+        }
+        if receive.is_unchecked()
+            && send.is_buffered(Check::NONE)
+            && let (Some(slab), Some(owner)) = (send.slab(), self.memory.local_rank(origin)?)
+        {
+            return self.completer.complete_in_slabs((local_rank, receive.request()), send, owner, slab);
         }
         self.schedule_other(local_rank, receive, send, origin)
     }
@@ -389,7 +395,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let Some(at) = self.memory.local_rank(destination)? else { return Ok(None) };
         let unexpected = UnexpectedMessages::of(self.memory, self.memory.rank(at)?);
         let is_it = |words: &Words| is_unmatched(words, origin, request);
-        let Some((entry, found)) = unexpected.list.find(self.memory, is_it)? else { return Ok(None) };
+        let Some((entry, found)) = unexpected.list().find(self.memory, is_it)? else { return Ok(None) };
         unexpected.remove(entry)?;
         let send = SendWords(&found).decode()?;
         if let Payload::Pooled(block) = send.payload {

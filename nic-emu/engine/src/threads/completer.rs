@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::memory::queue::{self, LINKS};
 use crate::memory::request::{Delivery, DeliveryKind, RequestSlot, SlotState};
-use crate::memory::{CommRank, Corrupt, ENTRIES, LocalRank, NicMemory, RequestId};
+use crate::memory::{CommRank, Corrupt, ENTRIES, LocalRank, NicMemory, RequestId, SlabId};
 use crate::policy::Pacing;
 
 /// Ranks that are remembered; with more, anybody may be meant.
@@ -26,6 +26,9 @@ impl Touched {
     /// Something was completed for this rank.
     #[inline]
     pub(crate) fn add(&mut self, local_rank: LocalRank) {
+        if self.ranks.last() == Some(&local_rank) {
+            return;
+        }
         match self.ranks.len() {
             TOUCHED => self.more = true,
             _ => self.ranks.push(local_rank),
@@ -81,6 +84,21 @@ impl<'m> Completer<'m> {
         self.slot(to)?.complete_inline(send);
         self.touched.add(to.0);
         Ok(())
+    }
+
+    /// The same of a message that lies in slabs of this rank, of which this is the first.
+    #[inline]
+    pub fn complete_in_slabs(
+        &mut self,
+        to: RankRequest,
+        send: SendWords<'_>,
+        owner: LocalRank,
+        slab: SlabId,
+    ) -> Result<(), Corrupt> {
+        let slot = self.slot(to)?;
+        slot.write_status_words(send);
+        let kind = slot.write_delivery(&Delivery::InSlab { owner, slab });
+        self.publish(to, SlotState::Done, kind)
     }
 
     /// Completes a receive: its status, and where the bytes are.
@@ -167,5 +185,23 @@ impl<'m> Completer<'m> {
             published += 1;
         }
         Ok(published)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_completions_of_few_ranks_are_told_by_name() {
+        let mut touched = Touched::default();
+        assert_eq!((touched.is_empty(), touched.ranks()), (true, Some(&[][..])));
+        for rank in 0..TOUCHED as u32 {
+            (0..100).for_each(|_| touched.add(LocalRank(rank)));
+        }
+        let ranks: Vec<_> = (0..TOUCHED as u32).map(LocalRank).collect();
+        assert_eq!(touched.ranks(), Some(&ranks[..]));
+        touched.add(LocalRank(0));
+        assert_eq!((touched.is_empty(), touched.ranks()), (false, None), "anybody may be meant");
     }
 }

@@ -34,7 +34,7 @@ impl PointToPointEngine {
         if !is_elsewhere || send.synchronous || send.bytes > BUFFERED_BYTES as u64 {
             return Ok(());
         }
-        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(receiver)?).list;
+        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(receiver)?).list();
         let Some(entry) = waiting.last_entry() else { return Ok(()) };
         let number = env.memory.landings().next_number();
         descriptor::number(env.memory.entry(entry)?, number);
@@ -71,7 +71,7 @@ impl PointToPointEngine {
     fn pull(&mut self, env: &Env<'_, '_>, late: &Late) -> Result<bool, GlobalError> {
         let cell = env.memory.entry(late.entry)?;
         let words = cell.read();
-        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(late.receiver)?).list;
+        let waiting = UnexpectedMessages::of(env.memory, env.memory.rank(late.receiver)?).list();
         if descriptor::number_of(&words) != late.number || !waiting.holds(env.memory, late.entry)? {
             return Ok(true);
         }

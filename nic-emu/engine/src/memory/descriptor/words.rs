@@ -258,6 +258,12 @@ impl<'a> SendWords<'a> {
 pub(crate) struct ReceiveWords<'a>(pub(crate) &'a Words);
 
 impl ReceiveWords<'_> {
+    /// Whether nothing of its message is checked.
+    #[inline(always)]
+    pub(crate) fn is_unchecked(self) -> bool {
+        low(self.0[0]) >> 24 == 0
+    }
+
     #[inline(always)]
     pub(crate) fn envelope(self) -> Envelope {
         Envelope::read(|word| self.0[word])
@@ -351,15 +357,38 @@ pub fn encode_inline(
     context: Context,
     peers: (CommRank, Rank),
     tag: i32,
+    said: (Length, Check),
+    payload: [u64; INLINE_BYTES / 8],
+) -> Words {
+    encode_buffered(INLINE, context, peers, tag, said, payload)
+}
+
+/// The same of a message in slabs, of which this is the first.
+#[inline(always)]
+pub fn encode_in_slabs(
+    context: Context,
+    peers: (CommRank, Rank),
+    tag: i32,
+    said: (Length, Check),
+    first: SlabId,
+) -> Words {
+    encode_buffered(SLAB, context, peers, tag, said, [first.0.into(), 0, 0])
+}
+
+#[inline(always)]
+fn encode_buffered(
+    place: u8,
+    context: Context,
+    (source, destination): (CommRank, Rank),
+    tag: i32,
     (length, check): (Length, Check),
     payload: [u64; INLINE_BYTES / 8],
 ) -> Words {
-    const { assert!(INLINE == 0) };
     [
-        pair(SEND as u32 | (check.call as u32) << 24, context.0),
-        pair(peers.0.0, tag as u32),
+        pair(SEND as u32 | (place as u32) << 16 | (check.call as u32) << 24, context.0),
+        pair(source.0, tag as u32),
         measured(length, check),
-        pair(peers.1.0, RequestId::NONE.0),
+        pair(destination.0, RequestId::NONE.0),
         payload[0],
         payload[1],
         payload[2],
@@ -557,10 +586,16 @@ mod tests {
                 context, source, tag, bytes, signature, destination, request, synchronous, check, payload
             };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
-            if let (INLINE, words) = payload.encode() {
-                let buffered = SendDescriptor { request: RequestId::NONE, synchronous: false, ..send };
-                let (ranks, said) = ((source, destination), (send.length(), check));
-                prop_assert_eq!(encode_inline(context, ranks, tag, said, words), buffered.encode());
+            let buffered = SendDescriptor { request: RequestId::NONE, synchronous: false, ..send }.encode();
+            let (ranks, said) = ((source, destination), (send.length(), check));
+            match (payload, payload.encode()) {
+                (Payload::Slab(first), _) => {
+                    prop_assert_eq!(encode_in_slabs(context, ranks, tag, said, first), buffered);
+                }
+                (_, (INLINE, words)) => {
+                    prop_assert_eq!(encode_inline(context, ranks, tag, said, words), buffered);
+                }
+                _ => {}
             }
         }
 

@@ -22,18 +22,18 @@ pub enum PostedAt {
 #[derive(Clone, Copy)]
 pub struct PostedReceives<'m> {
     others: Searched<'m, true>,
-    oldest: &'m [Word64; RECEIVE_WORDS],
-    serial: &'m Word64,
 }
 
 impl<'m> PostedReceives<'m> {
     /// Those of the rank with this block.
     #[inline]
     pub fn of(memory: &'m NicMemory, block: &'m RankBlock) -> Self {
-        let (queues, chains) = (&block.queues, &block.chains);
-        let search = &queues.searches[0];
-        let others = Searched { memory, list: &queues.others, search, chains: &chains.receives };
-        Self { others, oldest: &queues.oldest, serial: &chains.serial }
+        Self { others: Searched::of(memory, block) }
+    }
+
+    #[inline]
+    fn oldest(&self) -> &'m [Word64; RECEIVE_WORDS] {
+        &self.others.block.queues.oldest
     }
 
     /// Receives in it.
@@ -43,31 +43,32 @@ impl<'m> PostedReceives<'m> {
 
     #[inline]
     fn has_oldest(&self) -> bool {
-        self.oldest[KIND].get() != 0
+        self.oldest()[KIND].get() != 0
     }
 
     #[inline]
     fn oldest_words(&self) -> Words {
         let mut words = [0; CELL_WORDS];
-        words.iter_mut().zip(self.oldest).for_each(|(word, value)| *word = value.get());
+        words.iter_mut().zip(self.oldest()).for_each(|(word, value)| *word = value.get());
         words
     }
 
     /// True when there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        !self.has_oldest() && self.others.list.is_empty()
+        !self.has_oldest() && self.others.list().is_empty()
     }
 
     /// Appends a receive. False when the pool is full.
     #[inline]
     pub fn push(&self, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
         if self.is_empty() {
-            self.oldest.iter().zip(words).for_each(|(word, &value)| word.set(value));
+            self.oldest().iter().zip(words).for_each(|(word, &value)| word.set(value));
             return Ok(true);
         }
-        let serial = self.serial.get();
-        self.serial.set(serial + 1);
+        let next = &self.others.block.chains.serial;
+        let serial = next.get();
+        next.set(serial + 1);
         let mut queued = *words;
         queued[SERIAL] = serial;
         self.others.push(&queued, ENTRIES)
@@ -81,7 +82,7 @@ impl<'m> PostedReceives<'m> {
         message: Envelope,
         mut takes: impl FnMut(Envelope) -> bool,
     ) -> Result<Option<(PostedAt, [u64; CELL_WORDS])>, Corrupt> {
-        if self.has_oldest() && takes(Envelope::read(|word| self.oldest[word].get())) {
+        if self.has_oldest() && takes(Envelope::read(|word| self.oldest()[word].get())) {
             return Ok(Some((PostedAt::Oldest, self.oldest_words())));
         }
         let found = self.others.find(message, takes, |cell| cell.word(SERIAL))?;
@@ -94,7 +95,7 @@ impl<'m> PostedReceives<'m> {
         if self.has_oldest() && is_it(&self.oldest_words()) {
             return Ok(Some(PostedAt::Oldest));
         }
-        Ok(self.others.list.find(self.others.memory, is_it)?.map(|(entry, _)| PostedAt::Entry(entry)))
+        Ok(self.others.list().find(self.others.memory, is_it)?.map(|(entry, _)| PostedAt::Entry(entry)))
     }
 
     /// Takes a receive out.
@@ -102,7 +103,7 @@ impl<'m> PostedReceives<'m> {
     pub fn remove(&self, at: PostedAt) -> Result<(), Corrupt> {
         match at {
             PostedAt::Oldest => {
-                self.oldest[KIND].set(0);
+                self.oldest()[KIND].set(0);
                 Ok(())
             }
             PostedAt::Entry(entry) => self.others.remove(entry),

@@ -20,33 +20,54 @@ const COUNT_BITS: u32 = 28;
 #[derive(Clone, Copy)]
 pub struct Searched<'m, const RECEIVES: bool> {
     pub(super) memory: &'m NicMemory,
-    /// The entries in the order of arrival: to look at, and not to change.
-    pub list: &'m Queue,
-    pub(super) search: &'m Word,
-    pub(super) chains: &'m Chains,
+    pub(super) block: &'m RankBlock,
 }
 
 impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
+    /// That of the rank with this block.
+    #[inline]
+    pub fn of(memory: &'m NicMemory, block: &'m RankBlock) -> Self {
+        Self { memory, block }
+    }
+
+    /// The entries in the order of arrival: to look at, and not to change.
+    #[inline]
+    pub fn list(&self) -> &'m Queue {
+        let queues = &self.block.queues;
+        if RECEIVES { &queues.others } else { &queues.messages }
+    }
+
+    #[inline]
+    fn search(&self) -> &'m Word {
+        &self.block.queues.searches[if RECEIVES { 0 } else { 1 }]
+    }
+
+    #[inline]
+    fn chains(&self) -> &'m Chains {
+        let chains = &self.block.chains;
+        if RECEIVES { &chains.receives } else { &chains.messages }
+    }
+
     /// Entries in it.
     #[inline]
     pub fn count(&self) -> u32 {
-        self.search.get() & ((1 << COUNT_BITS) - 1)
+        self.search().get() & ((1 << COUNT_BITS) - 1)
     }
 
     /// The classes that have chains, a bit each.
     #[inline]
     fn classes(&self) -> u32 {
-        self.search.get() >> COUNT_BITS
+        self.search().get() >> COUNT_BITS
     }
 
     /// Appends an entry if fewer than `limit` of the pool are in use. False when there are not.
     #[inline]
     pub(super) fn push(&self, words: &[u64; CELL_WORDS], limit: usize) -> Result<bool, Corrupt> {
-        if !self.list.push_within(self.memory, words, limit)? {
+        if !self.list().push_within(self.memory, words, limit)? {
             return Ok(false);
         }
-        self.search.add(1);
-        match self.list.last_entry() {
+        self.search().add(1);
+        match self.list().last_entry() {
             Some(entry) if self.classes() != 0 => self.chain(entry, Envelope::read(|word| words[word]))?,
             _ => {}
         }
@@ -59,9 +80,9 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         if self.classes() != 0 {
             self.unchain(entry)?;
         }
-        self.list.remove(self.memory, entry)?;
+        self.list().remove(self.memory, entry)?;
         // Chains of an empty queue are empty.
-        self.search.set(if self.list.is_empty() { 0 } else { self.search.get().wrapping_sub(1) });
+        self.search().set(if self.list().is_empty() { 0 } else { self.search().get().wrapping_sub(1) });
         Ok(())
     }
 
@@ -74,19 +95,19 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         mut takes: impl FnMut(Envelope) -> bool,
         order: impl Fn(&Cell) -> u64,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        let found = self.list.find_envelope(self.memory, FEW, &mut takes)?;
+        let found = self.list().find_envelope(self.memory, FEW, &mut takes)?;
         if found.is_some() || self.count() <= FEW {
             return Ok(found);
         }
         if !RECEIVES {
             let class = class_of(envelope);
             self.begin_chains(1 << class)?;
-            return self.chains.find(self.memory, class, envelope, takes);
+            return self.chains().find(self.memory, class, envelope, takes);
         }
         self.begin_chains((1 << CLASSES) - 1)?;
         let mut oldest: Option<(u32, &Cell)> = None;
         for class in 0..CLASSES {
-            if let Some((entry, cell)) = self.chains.find(self.memory, class, envelope, &mut takes)?
+            if let Some((entry, cell)) = self.chains().find(self.memory, class, envelope, &mut takes)?
                 && oldest.is_none_or(|(_, found)| order(cell) < order(found))
             {
                 oldest = Some((entry, cell));
@@ -101,11 +122,11 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         if lacking == 0 {
             return Ok(());
         }
-        self.search.set(self.search.get() | lacking << COUNT_BITS);
-        self.list.for_each(self.memory, |entry, cell| {
+        self.search().set(self.search().get() | lacking << COUNT_BITS);
+        self.list().for_each(self.memory, |entry, cell| {
             let envelope = Envelope::of_cell(cell);
             self.for_chains(lacking, envelope, |class| {
-                self.chains.chain(self.memory, class, envelope).append(entry)
+                self.chains().chain(self.memory, class, envelope).append(entry)
             })
         })
     }
@@ -127,7 +148,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
     #[cold]
     fn chain(&self, entry: u32, envelope: Envelope) -> Result<(), Corrupt> {
         self.for_chains(self.classes(), envelope, |class| {
-            self.chains.chain(self.memory, class, envelope).append(entry)
+            self.chains().chain(self.memory, class, envelope).append(entry)
         })
     }
 
@@ -137,7 +158,7 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         let cell = self.memory.entry(entry)?;
         let envelope = Envelope::of_cell(cell);
         self.for_chains(self.classes(), envelope, |class| {
-            self.chains.chain(self.memory, class, envelope).remove(entry)
+            self.chains().chain(self.memory, class, envelope).remove(entry)
         })
     }
 }
@@ -146,13 +167,6 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
 pub type UnexpectedMessages<'m> = Searched<'m, false>;
 
 impl<'m> UnexpectedMessages<'m> {
-    /// Those of the rank with this block.
-    #[inline]
-    pub fn of(memory: &'m NicMemory, block: &'m RankBlock) -> Self {
-        let (queues, chains) = (&block.queues, &block.chains.messages);
-        Self { memory, list: &queues.messages, search: &queues.searches[1], chains }
-    }
-
     /// Appends a message. False when the pool is full but for what is kept for receives.
     #[inline]
     pub fn push_message(&self, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {

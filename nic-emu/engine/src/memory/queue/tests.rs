@@ -95,13 +95,13 @@ proptest! {
                 Step::Remove(at) if !model.is_empty() => {
                     let (_, number) = model.remove(at % model.len());
                     let is_it = |words: &Words| number_of(words) == number;
-                    let (entry, _) = unexpected.list.find(&memory, is_it).unwrap().unwrap();
+                    let (entry, _) = unexpected.list().find(&memory, is_it).unwrap().unwrap();
                     unexpected.remove(entry).unwrap();
                 }
                 Step::Remove(_) => {}
             }
             prop_assert_eq!(unexpected.count() as usize, model.len());
-            prop_assert_eq!(unexpected.list.is_empty(), model.is_empty());
+            prop_assert_eq!(unexpected.list().is_empty(), model.is_empty());
         }
         // Those in contexts of their own are found there.
         while let Some((envelope, number)) = model.pop() {
@@ -171,6 +171,6 @@ fn the_search_of_a_long_queue_does_not_grow_with_it() {
         let (entry, _) = unexpected.find_message(receive, takes).unwrap().unwrap();
         unexpected.remove(entry).unwrap();
     }
-    assert!(unexpected.list.is_empty());
+    assert!(unexpected.list().is_empty());
     assert!(looks < 30 * MESSAGES as u64, "{looks} looks for {MESSAGES} messages");
 }

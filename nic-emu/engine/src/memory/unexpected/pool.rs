@@ -75,7 +75,7 @@ pub fn trim<Held>(memory: &NicMemory, try_hold: impl Fn() -> Option<Held>) -> Re
         pool.state.messages_seen.set(messages);
         if is_still
             && pool.state.touched.get() > KEPT_CHUNKS
-            && UnexpectedMessages::of(memory, memory.rank(rank)?).list.is_empty()
+            && UnexpectedMessages::of(memory, memory.rank(rank)?).list().is_empty()
             && let Some(_held) = try_hold()
         {
             bytes += pool.forget()?;
