@@ -92,6 +92,8 @@ impl Port {
                 }
             }
         }
+        // Who receives as it sends posts no stream.
+        self.offered = self.heads;
         Ok(Some(Outcome { source: message.source, tag: message.tag, length, cancelled: false }))
     }
 

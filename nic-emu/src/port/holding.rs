@@ -117,6 +117,8 @@ impl Port {
     #[inline(never)]
     pub(super) fn step_held(&mut self, waiting: &mut Waiting) -> Result<Option<bool>, PortError> {
         if self.claim_held()? {
+            // Who receives as it sends posts no stream.
+            self.offered = self.heads;
             waiting.restart();
             return Ok(Some(true));
         }
