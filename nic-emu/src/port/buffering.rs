@@ -54,7 +54,7 @@ impl Port {
     /// Whether a message of more than [`BUFFERED_BYTES`] is better copied twice, through slabs, than once by
     /// cross-memory attach.
     fn fills_long_runs(&mut self) -> bool {
-        self.memory.header().cross_memory.get() == CrossMemory::Off as u32 || self.stores.are_quick()
+        self.memory.header().cross_memory.get() == CrossMemory::Off as u32 || self.stores.take_long_message()
     }
 
     /// Slabs for a message of more than one to another node, which is in them before it is posted: it travels

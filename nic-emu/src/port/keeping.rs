@@ -50,7 +50,7 @@ impl Port {
         // What waits in the ring for a receive that is posted is matched by a slice, and not kept.
         self.lend()?;
         let out = self.slabs.out(&self.block().returned);
-        let some = match self.waits_for_slabs() {
+        let some = match self.leaves_streams() {
             true => out.min(AT_ONCE << self.keeping.in_vain),
             false => out,
         };
@@ -82,7 +82,7 @@ impl Port {
     /// Where ranks have a core each: waits a little for slabs to come back. Receivers that are at work give
     /// them back sooner than this rank could copy messages out of them.
     fn wait_for_slabs(&mut self, bytes: usize) -> Result<Option<SlabId>, PortError> {
-        if !self.waits_for_slabs() {
+        if !self.leaves_streams() {
             return Ok(None);
         }
         let mut stream = Stream::begin(self);
@@ -94,10 +94,6 @@ impl Port {
             // Not often: what it looks at is written by receivers that are at work.
             (0..SPINS).for_each(|_| std::hint::spin_loop());
         }
-    }
-
-    fn waits_for_slabs(&self) -> bool {
-        self.waiting.patience > 0 && self.pacing.starts_on_work()
     }
 
     /// A rank that waits looks whether sends of its have waited long, and keeps them.

@@ -199,7 +199,7 @@ impl Port {
         if waiting.looks == 0 {
             waiting.looks = 1;
             self.has_run.get_or_insert(false);
-            let streams = self.has_streamed();
+            let streams = self.take_stream();
             if streams == Some(RingKind::Send) {
                 waiting.stream = Some(Stream::begin(self));
                 return Ok(moved);
@@ -237,7 +237,7 @@ impl Port {
             waiting.looks += 1;
             let (patience, bystanding) = (self.waiting.patience, self.waiting.bystanding);
             let leaves_some = if self.served > 0 { patience } else { 0 };
-            let leaves_more = if self.outstanding.are_collectives() { bystanding } else { 0 };
+            let leaves_more = if self.outstanding.has_no_message() { bystanding } else { 0 };
             if waiting.looks <= leaves_some.max(leaves_more) && !waiting.unscheduled {
                 return Ok(moved);
             }

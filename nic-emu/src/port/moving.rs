@@ -189,14 +189,9 @@ mod tests {
     use crate::threads::completer::Completer;
     use std::sync::Arc;
 
-    /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by
-    /// now, of the same transfer, and the record was read before it was written anew.
-    #[test]
-    fn which_end_a_rank_is_says_its_request_and_not_a_record_that_is_out_of_date() {
-        let memory = create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
-        let mut port = Port::open(Arc::new(memory), LocalRank(0)).unwrap();
-        let (transfer, request) = (5, port.arm(Purpose::Receive, About::NOTHING).unwrap());
-        let pair = Pair {
+    /// A message of 1 MB from rank 0 to rank 1, with the same request number at both ends.
+    fn pair_of(request: RequestId) -> Pair {
+        Pair {
             source: LocalRank(0),
             destination: LocalRank(1),
             source_request: request,
@@ -204,7 +199,17 @@ mod tests {
             source_address: 0x1000,
             destination_address: 0x2000,
             bytes: 1 << 20,
-        };
+        }
+    }
+
+    /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by
+    /// now, of the same transfer, and the record was read before it was written anew.
+    #[test]
+    fn which_end_a_rank_is_says_its_request_and_not_a_record_that_is_out_of_date() {
+        let memory = create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let mut port = Port::open(Arc::new(memory), LocalRank(0)).unwrap();
+        let (transfer, request) = (5, port.arm(Purpose::Receive, About::NOTHING).unwrap());
+        let pair = pair_of(request);
         port.memory.transfer(transfer).unwrap().prepare(&pair, None, 1 << 20);
         let start = |port: &mut Port| {
             port.start_moving(transfer).unwrap();
@@ -224,15 +229,7 @@ mod tests {
         let mut port = Port::open(Arc::new(memory), LocalRank(0)).unwrap();
         for transfer in 0..3 * LOOKS as u32 {
             let request = port.arm(Purpose::Send, About::NOTHING).unwrap();
-            let pair = Pair {
-                source: LocalRank(0),
-                destination: LocalRank(1),
-                source_request: request,
-                destination_request: request,
-                source_address: 0x1000,
-                destination_address: 0x2000,
-                bytes: 1 << 20,
-            };
+            let pair = pair_of(request);
             port.memory.transfer(transfer).unwrap().prepare(&pair, None, 0);
             Completer::new(&port.memory, port.pacing)
                 .refer((LocalRank(0), request), transfer, SlotState::Moving)

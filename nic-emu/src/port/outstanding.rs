@@ -153,7 +153,7 @@ impl Outstanding {
 
     /// Whether there is no message among them.
     #[inline]
-    pub fn are_collectives(&self) -> bool {
+    pub fn has_no_message(&self) -> bool {
         self.count == self.collectives
     }
 

@@ -35,15 +35,21 @@ impl Stream {
 }
 
 impl Port {
-    /// Whether this rank has posted a stream of sends, or of receives, since it last went for the token, or
-    /// refrained from it.
+    /// Whether this rank leaves streams to their receivers.
     #[inline]
-    pub(super) fn has_streamed(&mut self) -> Option<RingKind> {
+    pub(super) fn leaves_streams(&self) -> bool {
+        self.waiting.patience > 0 && self.pacing.starts_on_work()
+    }
+
+    /// The ring into which this rank has posted a stream, of sends or of receives, since it last went for the
+    /// token, or refrained from it; none if it has not.
+    #[inline]
+    pub(super) fn take_stream(&mut self) -> Option<RingKind> {
         let sends = self.heads.ahead_of(self.offered, RingKind::Send);
         let receives = self.heads.ahead_of(self.offered, RingKind::Receive);
         self.offered = self.heads;
         let many = STREAM_SENDS * sends.min(receives).max(1);
-        let streams = sends.max(receives) > many && self.waiting.patience > 0 && self.pacing.starts_on_work();
+        let streams = sends.max(receives) > many && self.leaves_streams();
         streams.then_some(if sends > receives { RingKind::Send } else { RingKind::Receive })
     }
 }

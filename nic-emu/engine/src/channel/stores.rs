@@ -48,7 +48,7 @@ impl Stores {
     /// than a system call and one copy, as far as is known. Past the caches it is. Where it is not, one in
     /// some is, so that a change is noticed.
     #[inline]
-    pub fn are_quick(&mut self) -> bool {
+    pub fn take_long_message(&mut self) -> bool {
         if self.streaming || self.ticks[0] < QUICK_TICKS {
             return true;
         }

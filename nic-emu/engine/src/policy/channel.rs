@@ -61,8 +61,8 @@ pub(crate) const FROM_MEMORY_TICKS: u64 = 7_000;
 
 /// Ticks in which 64 KB are stored through the caches, below which messages of 128 and 256 KB go through
 /// slabs. Where it takes 4,000 to 6,000 (2.6 GHz), these take 10 and 18 µs so, and 6.2 and 9.8 by attach;
-/// where slabs move 54 GB/s, which is at most 3,500, 2.7 and 5.3, and 5.8 and 9.5 (`storm run -n 2
-/// microbench latency --sizes 128K,256K`).
+/// on a machine whose slabs move 54 GB/s, presumably in at most 3,500, 2.7 and 5.3, and 5.8 and 9.5 (`storm
+/// run -n 2 microbench latency --sizes 128K,256K`).
 pub(crate) const QUICK_TICKS: u64 = 3_500;
 
 /// Of messages that do not go through slabs for that, one in so many does.
