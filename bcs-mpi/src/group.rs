@@ -4,6 +4,7 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::group::{EMPTY, Group, Kept};
 use crate::process::{self, Process};
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 
 pub use crate::object::group::SetOperation;
@@ -48,7 +49,7 @@ pub fn size(group: MPI_Group) -> MpiResult<c_int> {
 pub fn rank(group: MPI_Group) -> MpiResult<c_int> {
     let process = process::enter()?;
     let member = resolve(&process, "group", group)?.member(process.place.rank);
-    Ok(member.map_or(MPI_UNDEFINED, |member| member as c_int))
+    Ok(member.map_or(MPI_UNDEFINED, |member| member.0 as c_int))
 }
 
 /// MPI_Group_free. MPI_GROUP_EMPTY, which calls answer for a new group without members, may be freed like any
@@ -89,7 +90,7 @@ pub fn translate_ranks(first: MPI_Group, ranks: &[c_int], second: MPI_Group, to:
             MPI_PROC_NULL
         } else {
             let job_rank = first.job_rank(member("ranks1", rank, &first)?);
-            second.member(job_rank).map_or(MPI_UNDEFINED, |member| member as c_int)
+            second.member(job_rank).map_or(MPI_UNDEFINED, |member| member.0 as c_int)
         };
     }
     Ok(())
@@ -99,9 +100,9 @@ pub fn translate_ranks(first: MPI_Group, ranks: &[c_int], second: MPI_Group, to:
 ///
 /// # Errors
 /// A rank out of range.
-pub(crate) fn member(argument: &'static str, value: c_int, group: &Group) -> MpiResult<u32> {
+pub(crate) fn member(argument: &'static str, value: c_int, group: &Group) -> MpiResult<CommRank> {
     match u32::try_from(value) {
-        Ok(member) if member < group.size() => Ok(member),
+        Ok(member) if member < group.size() => Ok(CommRank(member)),
         _ => Err(MpiError::new(Problem::Rank {
             argument,
             value,
@@ -113,13 +114,13 @@ pub(crate) fn member(argument: &'static str, value: c_int, group: &Group) -> Mpi
 }
 
 /// Distinct members of a group, by their ranks in it.
-fn members(argument: &'static str, ranks: &[c_int], group: &Group) -> MpiResult<Vec<u32>> {
+fn members(argument: &'static str, ranks: &[c_int], group: &Group) -> MpiResult<Vec<CommRank>> {
     let mut seen = vec![false; group.size() as usize];
     ranks
         .iter()
         .map(|&rank| {
             let member = member(argument, rank, group)?;
-            if std::mem::replace(&mut seen[member as usize], true) {
+            if std::mem::replace(&mut seen[member.index()], true) {
                 let allowed = "a rank may stand there once only";
                 return Err(MpiError::argument(MPI_ERR_RANK, argument, format!("{rank} twice"), allowed));
             }
@@ -128,11 +129,11 @@ fn members(argument: &'static str, ranks: &[c_int], group: &Group) -> MpiResult<
         .collect()
 }
 
-fn excluding(group: &Group, members: &[u32]) -> Group {
+fn excluding(group: &Group, members: &[CommRank]) -> Group {
     let mut keep = vec![true; group.size() as usize];
-    members.iter().for_each(|&member| keep[member as usize] = false);
-    let kept = (0..group.size()).filter(|&member| keep[member as usize]);
-    Group::of(kept.map(|member| group.job_rank(member)).collect())
+    members.iter().for_each(|member| keep[member.index()] = false);
+    let kept: Vec<_> = CommRank::all(group.size()).filter(|member| keep[member.index()]).collect();
+    group.choose(&kept)
 }
 
 /// The ranks of MPI_Group_range_incl and _excl, of a group of this size: first, last, stride. What more than
@@ -206,12 +207,13 @@ pub fn combine(first: MPI_Group, operation: SetOperation, second: MPI_Group) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bcs_core::Rank;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn ranges_are_the_ranks_that_they_count(first in 0i32..20, last in -3i32..23, stride in -4i32..5) {
-            let group = Group::Range { first: 100, size: 20 };
+            let group = Group::Range { first: Rank(100), size: 20 };
             let mut counted = Vec::new();
             let mut rank = first;
             while stride != 0 && if stride > 0 { rank <= last } else { rank >= last } {
@@ -225,7 +227,7 @@ mod tests {
 
     #[test]
     fn ranges_end_where_they_leave_the_group() {
-        let group = Group::Range { first: 0, size: 10 };
+        let group = Group::Range { first: Rank(0), size: 10 };
         assert_eq!(expand(&[[1, 6, 2], [9, 7, -1]], &group).unwrap(), vec![1, 3, 5, 9, 8, 7]);
         assert_eq!(expand(&[[0, 9, 1], [0, 9, 1], [0, 9, 1]], &group).unwrap().len(), 20);
     }

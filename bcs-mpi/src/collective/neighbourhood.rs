@@ -15,10 +15,11 @@ use crate::object::topology::Neighbours;
 use crate::object::topology::wiring::{EdgeEnds, Wiring};
 use crate::process::{Guard, Process, drive, with};
 use crate::progress::{Join, Joins, Memory, Party, Pending};
-use bcs_core::{LocalRank, Rank};
+use bcs_core::LocalRank;
 use mds::Primitive;
 use nic_emu::descriptor::Check;
 use nic_emu::edge::{EdgeReader, EdgeWriter};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::mismatch::EdgeEnd;
 use nic_emu::port::{Put, Take};
 use nic_emu::status::{Room, WaitingFor};
@@ -143,7 +144,7 @@ fn take(
     party: &Party,
     what: &WaitingFor,
     edge: &mut EdgeReader,
-    peer: u32,
+    peer: CommRank,
     (to, check): (Memory, Check),
 ) -> MpiResult<bool> {
     let arrived = match process.port.arrived_along(edge)? {
@@ -158,7 +159,7 @@ fn take(
         }
     };
     let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
-    let receiver = EdgeEnd { rank: Rank(process.place.rank), check, bytes: to.bytes() as u64 };
+    let receiver = EdgeEnd { rank: process.place.rank, check, bytes: to.bytes() as u64 };
     if !sender.fits(&receiver) {
         return Err(misfit(process, party, &sender, &receiver));
     }
@@ -178,7 +179,7 @@ fn take(
 /// The NIC fails.
 async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEnds>> {
     let party = party.tagged_as(Primitive::NeighborAllgather);
-    let local = |process: &Process, peer: u32| -> MpiResult<Option<LocalRank>> {
+    let local = |process: &Process, peer: CommRank| -> MpiResult<Option<LocalRank>> {
         Ok(process.port.memory().local_rank(party.job_rank(peer))?)
     };
     let mut incoming = Vec::with_capacity(neighbours.incoming.len());
@@ -194,10 +195,10 @@ async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEn
     let mut heard = vec![[0u8; 4]; neighbours.outgoing.len()];
     let mut join = Join::new();
     for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
-        join.receive(&party, edge.peer, number)?;
+        join.receive(&party, edge.peer.0, number)?;
     }
     for (edge, number) in neighbours.incoming.iter().zip(&told) {
-        join.send(&party, edge.peer, number)?;
+        join.send(&party, edge.peer.0, number)?;
     }
     join.all().await?;
     let mut outgoing = Vec::with_capacity(heard.len());

@@ -16,8 +16,10 @@ use crate::object::{Communicator, Group};
 use crate::point_to_point::send_tag;
 use crate::process::{self, Guard, Process, drive};
 use crate::progress::{Joins, Party};
+use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::Context;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -27,13 +29,13 @@ pub(super) const NO_PARENT: Context = Context(u32::MAX - 3);
 /// The same between the leaders of two groups.
 pub(super) const BETWEEN_GROUPS: Context = Context(u32::MAX - 5);
 
-/// The context that the group's first member takes for it, in which members have these names. This
-/// process is a member.
-fn told(process: &mut Guard, party: Party, names: Group, group: &Group) -> MpiResult<Context> {
-    let leads = names.job_rank(0) == party.rank;
+/// The context that the group's first member takes for it. This process is a member, and all are in the
+/// party.
+fn told(process: &mut Guard, party: Party, group: &Group) -> MpiResult<Context> {
+    let leads = group.job_rank(CommRank(0)) == process.place.rank;
     let word = if leads { take_context(process, group)?.0.to_ne_bytes().into() } else { Vec::new() };
     let what = party.waiting();
-    let assembly = Assembly { party, names, leader: 0 };
+    let assembly = Assembly { party, group: group.clone(), leader: CommRank(0) };
     let told = drive(process, &what, assembly.tell(word))?;
     let not_told = |_| MpiError::new(Problem::Nic("a group was told no context".into()));
     taken(Context(told.as_slice().try_into().map(u32::from_ne_bytes).map_err(not_told)?))
@@ -52,11 +54,9 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
         return Ok(MPI_COMM_NULL);
     }
     let parent = process.communicator(comm)?;
-    // All of them are members of the parent.
-    let names = Group::of(group.ranks().into_iter().filter_map(|rank| parent.group.member(rank)).collect());
     let way = (parent.context.of_collectives(), tag);
     let party = Party::loose(Primitive::CommCreateGroup, way, parent.rank, parent.group.clone());
-    let context = told(&mut process, party, names, &group)?;
+    let context = told(&mut process, party, &group)?;
     let new = make(&process, comm, group, Kin::default())?;
     store(&mut process, new, context)
 }
@@ -83,11 +83,17 @@ pub(super) fn check_tag(stringtag: &str) -> MpiResult {
 }
 
 /// This process's rank in the group of an argument, of which it has to be.
-pub(super) fn own_rank(process: &Process, argument: &'static str, group: &Group) -> MpiResult<u32> {
+pub(super) fn own_rank(process: &Process, argument: &'static str, group: &Group) -> MpiResult<CommRank> {
     let allowed = "every process that calls has to be in it";
     let value = || format!("a group of {} without this process", group.size());
     let rank = group.member(process.place.rank);
     rank.ok_or_else(|| MpiError::argument(MPI_ERR_GROUP, argument, value(), allowed))
+}
+
+/// All processes of the job as a party, whose messages have this context and tag.
+pub(super) fn party_of_job(process: &Process, call: Primitive, way: (Context, c_int)) -> Party {
+    let all = Group::Range { first: Rank(0), size: process.place.size };
+    Party::loose(call, way, CommRank(process.place.rank.0), all)
 }
 
 /// MPI_Comm_create_from_group: only the group's members call it, and tell calls at the same time apart by
@@ -114,9 +120,8 @@ pub fn create_from_group(
     retain_for(MPI_COMM_SELF.into(), errhandler)?;
     let call = Primitive::CommCreateFromGroup;
     let way = (NO_PARENT, tag_of(call, stringtag, &[&group]));
-    let all = Group::Range { first: 0, size: process.place.size };
-    let party = Party::loose(call, way, process.place.rank, all);
-    let context = told(&mut process, party, group.clone(), &group)?;
+    let party = party_of_job(&process, call, way);
+    let context = told(&mut process, party, &group)?;
     let new = make(&process, MPI_COMM_SELF, group, Kin { hints, ..Kin::default() })?;
     let chosen =
         |new| Communicator { error_handler: errhandler, error_handler_was_set: true, session, ..new };

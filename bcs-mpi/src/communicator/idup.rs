@@ -58,7 +58,7 @@ pub(crate) fn begin(
         let mut told = chosen.0.to_ne_bytes();
         let [a, b, c, d] = told;
         let own = [a, b, c, d, all.get().into()];
-        let arrival = Arrival::of_library(CollectiveKind::Board, root);
+        let arrival = Arrival::of_library(CollectiveKind::Board, root.0);
         // SAFETY: the future keeps it until the answer is there.
         let meet = unsafe { party.meet(&arrival, own.as_ptr(), own.len(), true) };
         if party.size > 1
@@ -70,7 +70,7 @@ pub(crate) fn begin(
             // SAFETY: as above.
             let context = unsafe { Memory::new(told.as_mut_ptr(), told.len()) };
             let pieces = (0..).zip(&mut says).map(|(member, byte)| (member, told.len(), place(byte)));
-            let pieces = pieces.chain([(root, 0, context)]);
+            let pieces = pieces.chain([(root.0, 0, context)]);
             with(|process| take_board(process, release, own.len(), pieces))?;
             all.set(says.iter().all(|says| *says == 1));
         }

@@ -6,7 +6,7 @@
 //! lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator
 //! rank 0 leads.
 
-use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, own_rank, tag_of};
+use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, own_rank, party_of_job, tag_of};
 use super::free::remove;
 use super::hints::tell_of_new;
 use super::leaders::{Assembly, Leading, Words, across, join_words, split_words};
@@ -23,7 +23,6 @@ use crate::point_to_point::send_tag;
 use crate::process::{self, Guard, Process, drive, with};
 use crate::progress::meeting::gather_all;
 use crate::progress::{Arrival, Joins, Party};
-use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::{self, Context, Reach};
 use nic_emu::memory::numbers::CommRank;
@@ -153,7 +152,7 @@ pub(super) fn build(
     let all = groups.everybody();
     let position = all.member(process.place.rank).unwrap_or_default();
     let local = local_members(process.port.memory(), &all, position)?;
-    let on_nic = (groups.side().member(new.rank), all.size());
+    let on_nic = (groups.side().member(new.rank.0), all.size());
     let peers = groups.peers;
     let new = Communicator { peer_count: peers.size(), peers, local_comm, on_nic, local, ..new };
     store(process, Some(new), shared)
@@ -170,7 +169,7 @@ fn check_disjoint(one: &Group, other: &Group, argument: &'static str, class: c_i
 /// What a leader says to the other one, which is the `peer` there: its group, and the contexts that it takes.
 /// Nobody knows before whether all are on one node, so a context that both share is taken for either case, if
 /// this leader `takes` it.
-fn leading(process: &Process, bridge: Party, peer: u32, takes: bool, own: &Group) -> MpiResult<Leading> {
+fn leading(process: &Process, bridge: Party, peer: CommRank, takes: bool, own: &Group) -> MpiResult<Leading> {
     let take = |reach| contexts::take(process.port.memory(), reach).unwrap_or(Context::NONE);
     let shared = if takes { EITHER.map(take).to_vec() } else { Vec::new() };
     let taken = Taken { shared, hidden: vec![take_context(process, own)?] };
@@ -217,7 +216,7 @@ fn leading_to(
 ) -> MpiResult<Leading> {
     let communicator = process.communicators.named("peer_comm", peer_comm)?;
     let peer = communicator.member("remote_leader", remote_leader)?;
-    let (own, theirs) = (Rank(process.place.rank), communicator.job_rank(CommRank(peer)));
+    let (own, theirs) = (process.place.rank, communicator.job_rank(peer));
     if own == theirs {
         let value = format!("{remote_leader}, which is this process");
         let allowed = "it has to be the leader of the other group";
@@ -282,19 +281,19 @@ pub fn create_from_groups(
     check_disjoint(&group, &remote, "remote_group", MPI_ERR_GROUP)?;
     // The new communicator's reference, taken before the others are told anything.
     retain_for(MPI_COMM_SELF.into(), errhandler)?;
-    let all = Group::Range { first: 0, size: process.place.size };
     let leading = || {
         let peer = remote.job_rank(group::member("remote_leader", remote_leader, &remote)?);
-        let groups = if own < peer { [&group, &remote] } else { [&remote, &group] };
+        let takes = own < peer;
+        let groups = if takes { [&group, &remote] } else { [&remote, &group] };
         let place = (BETWEEN_GROUPS, tag_of(call, stringtag, &groups));
-        let bridge = Party::loose(call, place, own, all.clone());
-        leading(&process, bridge, peer, own < peer, &group)
+        let bridge = party_of_job(&process, call, place);
+        leading(&process, bridge, CommRank(peer.0), takes, &group)
     };
     let leading = (rank == leader).then(leading);
     let place = (NO_PARENT, tag_of(call, stringtag, &[&group]));
-    let party = Party::loose(call, place, own, all.clone());
+    let party = party_of_job(&process, call, place);
     let what = party.waiting();
-    let assembly = Assembly { party, names: group.clone(), leader };
+    let assembly = Assembly { party, group: group.clone(), leader };
     let introduced = introduce(assembly, group.clone(), leading);
     let made = drive(&mut process, &what, introduced).and_then(|(told, contexts)| {
         let is_as_told = told.peers.ranks() == remote.ranks();
@@ -335,12 +334,14 @@ fn conversation<WORD: FnOnce(&Process, bool) -> MpiResult<Vec<u8>>>(
     word: WORD,
 ) -> MpiResult<(WaitingFor, impl Future<Output = MpiResult<Words>> + use<WORD>)> {
     let communicator = process.intercommunicator("comm", comm)?;
-    let (local_comm, leads, side) = (communicator.local_comm, communicator.rank == 0, communicator.side());
+    let (local_comm, leads, side) =
+        (communicator.local_comm, communicator.rank == CommRank(0), communicator.side());
     let bridge = Party::join(&mut process.communicators, comm, call, false)?;
     let local = Party::join(&mut process.communicators, local_comm, call, false)?;
     let what = bridge.waiting();
-    let leading = leads.then(|| Ok(Leading { bridge, peer: 0, word: word(process, side == Side::First)? }));
-    Ok((what, across(Assembly::of(local, 0), leading)))
+    let leading =
+        leads.then(|| Ok(Leading { bridge, peer: CommRank(0), word: word(process, side == Side::First)? }));
+    Ok((what, across(Assembly::of(local, CommRank(0)), leading)))
 }
 
 /// What rank 0s of both groups say.
@@ -423,7 +424,7 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
         (SAY_LOW, Some(&SAY_LOW)) | (SAY_HIGH, Some(&SAY_HIGH)) => groups.side(),
         _ => {
             // All members of both groups find that.
-            if process.communicator(comm)?.rank == 0 {
+            if process.communicator(comm)?.rank == CommRank(0) {
                 agreed.mine.give_back(&process);
             }
             let allowed = "all members of a group have to say the same";

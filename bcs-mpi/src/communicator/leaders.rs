@@ -10,6 +10,7 @@
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Group;
 use crate::progress::{Branch, Join, Members, Party, Pending};
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 
 /// A group whose members reach each other by messages.
@@ -17,17 +18,16 @@ use std::ffi::c_int;
 pub(super) struct Assembly {
     /// How.
     pub party: Party,
-    /// What the members are called in it, in the group's order.
-    pub names: Group,
-    /// Which of them leads.
-    pub leader: u32,
+    /// The group, all of whose members are in that.
+    pub group: Group,
+    /// Which of its members leads.
+    pub leader: CommRank,
 }
 
 impl Assembly {
     /// All members of an intracommunicator, which are a party of it.
-    pub fn of(party: Party, leader: u32) -> Self {
-        let names = Group::Range { first: 0, size: party.size };
-        Self { party, names, leader }
+    pub fn of(party: Party, leader: CommRank) -> Self {
+        Self { group: party.peers.clone(), party, leader }
     }
 
     /// Brings the leader's word to all members, whatever its length.
@@ -35,15 +35,17 @@ impl Assembly {
     /// # Errors
     /// The NIC fails.
     pub async fn tell(&self, mut word: Vec<u8>) -> MpiResult<Vec<u8>> {
-        let own = self.names.member(self.party.rank).unwrap_or(self.leader);
-        let Branch { parent, children, .. } = Branch::new(own, self.names.size(), self.leader);
+        let Self { party, group, leader } = self;
+        let own = group.member(party.job_rank(CommRank(party.rank))).unwrap_or(*leader);
+        let Branch { parent, children, .. } = Branch::new(own.0, group.size(), leader.0);
+        let name = |member| party.peers.member(group.job_rank(CommRank(member))).unwrap_or(CommRank::NOBODY);
         if let Some(parent) = parent {
-            word = receive_word(&self.party, self.names.job_rank(parent)).await?;
+            word = receive_word(party, name(parent)).await?;
         }
         let letter = Letter::of(&word);
         let mut join = Join::new();
         for (child, ..) in children {
-            letter.post(&self.party, self.names.job_rank(child), &mut join)?;
+            letter.post(party, name(child), &mut join)?;
         }
         join.all().await?;
         Ok(word)
@@ -62,25 +64,25 @@ impl Letter {
     }
 
     /// Posts the letter to a member.
-    fn post<'l>(&'l self, party: &Party, to: u32, join: &mut Join<'l, Pending>) -> MpiResult {
+    fn post<'l>(&'l self, party: &Party, to: CommRank, join: &mut Join<'l, Pending>) -> MpiResult {
         let (first, rest) = self.0.split_at(self.0.len().min(FIRST));
         for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-            join.send(party, to, part)?;
+            join.send(party, to.0, part)?;
         }
         Ok(())
     }
 }
 
 /// Receives a word from a member.
-async fn receive_word(party: &Party, from: u32) -> MpiResult<Vec<u8>> {
+async fn receive_word(party: &Party, from: CommRank) -> MpiResult<Vec<u8>> {
     let mut letter = vec![0; FIRST];
-    party.receive(from, &mut letter).await?;
+    party.receive(from.0, &mut letter).await?;
     let mut word = letter.split_off(size_of::<u64>());
     let length = letter.first_chunk().map_or(0, |length| u64::from_ne_bytes(*length)) as usize;
     let has = word.len();
     word.resize(length, 0);
     if length > has {
-        party.receive(from, &mut word[has..]).await?;
+        party.receive(from.0, &mut word[has..]).await?;
     }
     Ok(word)
 }
@@ -100,7 +102,7 @@ pub(super) struct Leading {
     /// The party that both are in.
     pub bridge: Party,
     /// What the other leader is called in it.
-    pub peer: u32,
+    pub peer: CommRank,
     /// The word.
     pub word: Vec<u8>,
 }

@@ -22,7 +22,7 @@ use std::ffi::c_int;
 /// No such communicator.
 #[inline]
 pub fn rank(comm: MPI_Comm) -> MpiResult<c_int> {
-    Ok(process::enter()?.communicator(comm)?.rank as c_int)
+    Ok(process::enter()?.communicator(comm)?.rank.0 as c_int)
 }
 
 /// MPI_Comm_size.

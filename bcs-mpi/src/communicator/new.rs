@@ -15,9 +15,9 @@ use crate::object::topology::{Neighbours, Topology};
 use crate::object::{Communicator, Group};
 use crate::process::{self, Guard, Process};
 use crate::progress::meeting::{agree, gather_all};
-use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::contexts::{self, Context, Reach};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::status::WaitingFor;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
     let memory = process.port.memory();
     let here = memory.node().0;
     for rank in group.ranks() {
-        if memory.place(Rank(rank))?.0 != here {
+        if memory.place(rank)?.0 != here {
             return Ok(Reach::Nodes);
         }
     }
@@ -136,14 +136,14 @@ pub(crate) fn part_of(
     let context = if group.size() == process.communicator(comm)?.size {
         agree(process, call, comm, |process| take_context(process, &group))?
     } else {
-        let is_first = group.size() > 0 && group.job_rank(0) == process.place.rank;
+        let is_first = group.size() > 0 && group.job_rank(CommRank(0)) == process.place.rank;
         let own = if is_first { take_context(process, &group)? } else { Context::NONE };
         let told = gather_all(process, call, comm, own.0.to_ne_bytes())?;
         if group.size() == 0 {
             return Ok(MPI_COMM_NULL);
         }
-        let first = process.communicator(comm)?.group.member(group.job_rank(0));
-        let told = first.and_then(|first| told.get(first as usize)).copied().unwrap_or_default();
+        let first = process.communicator(comm)?.group.member(group.job_rank(CommRank(0)));
+        let told = first.and_then(|first| told.get(first.index())).copied().unwrap_or_default();
         Context(u32::from_ne_bytes(told))
     };
     let new = make(process, comm, group, kin)?;

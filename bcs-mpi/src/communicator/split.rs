@@ -12,6 +12,7 @@ use crate::object::hints::Hints;
 use crate::process::{self, Guard, Process};
 use crate::progress::meeting::gather_all;
 use mds::Primitive;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 
 /// What a member chooses.
@@ -38,9 +39,9 @@ impl ColourAndKey {
 }
 
 /// The members of one colour, in the order of their keys, then of their ranks.
-fn members_of(all: &[ColourAndKey], colour: c_int) -> Vec<u32> {
-    let of_colour = all.iter().zip(0..).filter(|(choice, _)| choice.colour == colour);
-    let mut members: Vec<(c_int, u32)> = of_colour.map(|(choice, rank)| (choice.key, rank)).collect();
+fn members_of(all: &[ColourAndKey], colour: c_int) -> Vec<CommRank> {
+    let of_colour = all.iter().zip((0..).map(CommRank)).filter(|(choice, _)| choice.colour == colour);
+    let mut members: Vec<(c_int, CommRank)> = of_colour.map(|(choice, rank)| (choice.key, rank)).collect();
     members.sort_unstable();
     members.into_iter().map(|(_, rank)| rank).collect()
 }
@@ -120,7 +121,7 @@ fn guided(process: &Process, split_type: c_int, hints: &[(String, String)]) -> c
     }
     match value("mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED) {
         Some("mpi://WORLD") => 0,
-        Some("mpi://SELF") => process.place.rank as c_int,
+        Some("mpi://SELF") => process.place.rank.0 as c_int,
         _ => MPI_UNDEFINED,
     }
 }

@@ -15,6 +15,7 @@ use crate::object::error_handler::{release, retain_for};
 use crate::object::session::{SESSIONS, Session, check};
 use crate::point_to_point::attached_buffer;
 use crate::process;
+use bcs_core::Rank;
 use mds::Primitive;
 use std::ffi::c_int;
 
@@ -93,8 +94,8 @@ fn members(handle: MPI_Session, name: &str) -> MpiResult<Group> {
     let process = process::enter()?;
     // Names of process sets are those of URIs: schemes and hosts have no case.
     match PROCESS_SETS.iter().position(|known| known.eq_ignore_ascii_case(name)) {
-        Some(0) => Ok(Group::of((0..process.place.size).collect())),
-        Some(_) => Ok(Group::of(vec![process.place.rank])),
+        Some(0) => Ok(Group::Range { first: Rank(0), size: process.place.size }),
+        Some(_) => Ok(Group::Range { first: process.place.rank, size: 1 }),
         None => {
             let allowed = format!("the process sets are {}", PROCESS_SETS.join(" and "));
             Err(MpiError::argument(MPI_ERR_ARG, "pset_name", name, allowed))

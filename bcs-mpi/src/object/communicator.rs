@@ -30,7 +30,7 @@ pub struct Communicator {
     /// Its context, an even number.
     pub context: Context,
     /// This process's rank.
-    pub rank: u32,
+    pub rank: CommRank,
     /// Ranks.
     pub size: u32,
     /// Its group.
@@ -80,7 +80,7 @@ pub struct Communicator {
 impl Communicator {
     /// One of this group in which this process has this rank and this place on its node, with nothing else:
     /// without a context, too.
-    pub(crate) fn new(group: Group, rank: u32, local: (u16, u16)) -> Self {
+    pub(crate) fn new(group: Group, rank: CommRank, local: (u16, u16)) -> Self {
         Self {
             context: Context::NONE,
             rank,
@@ -91,7 +91,7 @@ impl Communicator {
             name: String::new(),
             error_handler: MPI_ERRORS_ARE_FATAL,
             error_handler_was_set: false,
-            on_nic: (rank, group.size()),
+            on_nic: (rank.0, group.size()),
             local,
             sequence: 0,
             history: History::default(),
@@ -116,8 +116,8 @@ impl Communicator {
     }
 
     /// The member that chooses in its next collective, if that is about a choice.
-    pub fn chooser(&self) -> u32 {
-        self.sequence % self.size
+    pub fn chooser(&self) -> CommRank {
+        CommRank(self.sequence % self.size)
     }
 
     /// What messages call it.
@@ -225,9 +225,9 @@ impl Communicator {
     /// # Errors
     /// Another rank than peers have.
     #[inline]
-    pub fn member(&self, argument: &'static str, value: c_int) -> MpiResult<u32> {
+    pub fn member(&self, argument: &'static str, value: c_int) -> MpiResult<CommRank> {
         if (value as u32) < self.peer_count {
-            Ok(value as u32)
+            Ok(CommRank(value as u32))
         } else {
             Err(self.wrong_rank(argument, value, ""))
         }
@@ -236,13 +236,13 @@ impl Communicator {
     /// A peer's rank in the job.
     #[inline]
     pub fn job_rank(&self, peer: CommRank) -> Rank {
-        Rank(self.peers.job_rank(peer.0))
+        self.peers.job_rank(peer)
     }
 }
 
 /// Which of an intercommunicator's groups the own one is.
 pub(crate) fn side_of(own: &Group, peers: &Group) -> Side {
-    if own.job_rank(0) < peers.job_rank(0) { Side::First } else { Side::Second }
+    if own.job_rank(CommRank(0)) < peers.job_rank(CommRank(0)) { Side::First } else { Side::Second }
 }
 
 /// The members of two groups, of which the own one is on this side: the first ones first.

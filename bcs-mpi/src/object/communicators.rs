@@ -14,6 +14,7 @@ use nic_emu::contexts::{self, Context};
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
 use nic_emu::memory::groups;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::PortError;
 
 /// The communicators of this process.
@@ -39,21 +40,23 @@ impl Communicators {
     ///
     /// # Errors
     /// NIC memory is corrupt.
-    pub fn of_job(rank: u32, size: u32, memory: &NicMemory, wanted: Wanted) -> Result<Self, PortError> {
-        let all = Group::Range { first: 0, size };
+    pub fn of_job(rank: Rank, size: u32, memory: &NicMemory, wanted: Wanted) -> Result<Self, PortError> {
+        let all = Group::Range { first: Rank(0), size };
         let alone = Group::Range { first: rank, size: 1 };
-        let local = local_members(memory, &all, rank)?;
+        // Of all, members have the numbers of the job.
+        let member = CommRank(rank.0);
+        let local = local_members(memory, &all, member)?;
         register_nodes(memory, &all, local.1, WORLD_CONTEXT)?;
         Ok(Self {
             world: Communicator {
                 context: WORLD_CONTEXT,
                 name: "MPI_COMM_WORLD".into(),
-                ..Communicator::new(all, rank, local)
+                ..Communicator::new(all, member, local)
             },
             own: Communicator {
-                context: self_context(Rank(rank)),
+                context: self_context(rank),
                 name: "MPI_COMM_SELF".into(),
-                ..Communicator::new(alone, 0, (0, 1))
+                ..Communicator::new(alone, CommRank(0), (0, 1))
             },
             table: Table::new(Kind::Communicator),
             freed: Vec::new(),
@@ -156,10 +159,14 @@ impl Communicators {
 }
 
 /// Position among the members of a group that are on this node, and their number.
-pub(crate) fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Result<(u16, u16), PortError> {
+pub(crate) fn local_members(
+    memory: &NicMemory,
+    group: &Group,
+    rank: CommRank,
+) -> Result<(u16, u16), PortError> {
     let mut local = (0, 0);
-    for member in 0..group.size() {
-        if memory.local_rank(Rank(group.job_rank(member)))?.is_some() {
+    for member in CommRank::all(group.size()) {
+        if memory.local_rank(group.job_rank(member))?.is_some() {
             local.0 += (member < rank) as u16;
             local.1 += 1;
         }
@@ -176,7 +183,7 @@ pub(crate) fn register_nodes(
     context: Context,
 ) -> Result<(), PortError> {
     if (here as u32) < group.size() && contexts::has_slot(memory, context) {
-        groups::register(memory, context.of_collectives(), group.ranks().into_iter().map(Rank))?;
+        groups::register(memory, context.of_collectives(), group.ranks())?;
     }
     Ok(())
 }

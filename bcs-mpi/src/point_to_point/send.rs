@@ -83,7 +83,7 @@ fn destination<const COMPARED: bool, P>(
     let Some(peer) = communicator.peer(peer_names[0], dest)? else { return Ok(None) };
     let send = Send {
         context: communicator.context,
-        source: CommRank(communicator.rank),
+        source: communicator.rank,
         tag,
         destination: communicator.job_rank(peer),
         synchronous: mode == SendMode::Synchronous,

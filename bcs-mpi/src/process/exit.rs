@@ -6,7 +6,7 @@
 use super::guard::{LifePhase, phase};
 use super::monitor;
 use crate::object::Communicator;
-use bcs_core::LocalRank;
+use bcs_core::{LocalRank, Rank};
 use nic_emu::abort;
 use nic_emu::memory::NicMemory;
 use nic_emu::nic_thread::FINDING_STATUS;
@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct Exit {
     pub(crate) memory: Arc<NicMemory>,
     pub(crate) local_rank: LocalRank,
-    pub(crate) rank: u32,
+    pub(crate) rank: Rank,
     pub(crate) launched: bool,
 }
 

@@ -13,7 +13,7 @@
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
 use crate::object::wanted::{VARIABLE, Wanted};
-use bcs_core::{LocalRank, TypeCheck};
+use bcs_core::{LocalRank, Rank, TypeCheck};
 use nic_emu::host::mapping::{self, MapError};
 use nic_emu::host::shared_links::SharedLinks;
 use nic_emu::host::time_slice;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Rank in the job.
-    pub rank: u32,
+    pub rank: Rank,
     /// Ranks of the job.
     pub size: u32,
     /// Whether a launcher started it, which prints the messages of aborts.
@@ -73,7 +73,7 @@ pub enum LaunchError {
     )]
     Mismatch {
         /// The rank.
-        rank: u32,
+        rank: Rank,
         /// Ranks by the environment.
         size: u32,
         /// Ranks by NIC memory.
@@ -98,7 +98,7 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     if std::env::var_os("BCS_RANK").is_none() {
         return alone();
     }
-    let rank: u32 = required("BCS_RANK")?;
+    let rank = Rank(required("BCS_RANK")?);
     let size: u32 = required("BCS_SIZE")?;
     let local_rank = LocalRank(required("BCS_LOCAL_RANK")?);
     let fd: i32 = required("BCS_NIC_FD")?;
@@ -106,7 +106,7 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     let status =
         &memory.rank(local_rank).map_err(|_| wrong("BCS_LOCAL_RANK", "no rank of this node"))?.status;
     let job_ranks = memory.layout().job_ranks;
-    if job_ranks != size || status.job_rank().0 != rank {
+    if job_ranks != size || status.job_rank() != rank {
         return Err(LaunchError::Mismatch { rank, size, job_ranks });
     }
     let place = Place {
@@ -168,7 +168,7 @@ fn alone() -> Result<(Port, Place), LaunchError> {
     header.cross_memory.set(1);
     header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
     let place = Place {
-        rank: 0,
+        rank: Rank(0),
         size: 1,
         launched: false,
         job: format!("singleton-{}", std::process::id()),

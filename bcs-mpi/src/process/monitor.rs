@@ -7,7 +7,7 @@
 use super::launch::Place;
 use crate::host;
 use crate::object::collective::{Collective, MOST_ALGORITHMS};
-use bcs_core::LocalRank;
+use bcs_core::{LocalRank, Rank};
 use mds::mmds::{AlgorithmReport, UnexpectedReport};
 use mds::{Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
 use nic_emu::memory::NicMemory;
@@ -33,7 +33,7 @@ struct Monitor {
     directory: PathBuf,
     run: mds::trace::Run,
     /// This rank, its NIC memory, and which rank it is there.
-    rank: u32,
+    rank: Rank,
     memory: Arc<NicMemory>,
     local_rank: LocalRank,
 }
@@ -124,7 +124,7 @@ pub fn start(
     init: Primitive,
     entered_ns: u64,
 ) {
-    let Some(mmds) = config.mmds_of(bcs_core::Rank(place.rank)) else { return };
+    let Some(mmds) = config.mmds_of(place.rank) else { return };
     let recorder = ProcessRecorder::new(mmds, entered_ns);
     let entry = recorder.main().enter(init, entered_ns);
     recorder.main().leave(entry, now_ns(), 0);
@@ -153,7 +153,7 @@ pub fn finish() {
     let program =
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
     let process = mds::trace::Process {
-        rank: *rank,
+        rank: rank.0,
         node: memory.node().0,
         host: host::name(),
         program,

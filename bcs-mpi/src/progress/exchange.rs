@@ -23,6 +23,7 @@ use crate::process::{Guard, ready, with};
 use bcs_core::LocalRank;
 use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Loan, Portion};
 use nic_emu::memory::NicMemory;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::policy;
 use nic_emu::port::Giving;
 use std::cell::Cell;
@@ -148,7 +149,7 @@ impl Exchange {
     /// What these members give in this step.
     fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
         let giver = |process: &mut Guard, number, member| {
-            let Some(local_rank) = self.memory.local_rank(self.party.job_rank(member))? else {
+            let Some(local_rank) = self.memory.local_rank(self.party.job_rank(CommRank(member)))? else {
                 let problem =
                     format!("rank {member} is on another node, and cannot take part in an exchange");
                 return Err(MpiError::new(Problem::Nic(problem)));

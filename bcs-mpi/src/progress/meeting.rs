@@ -264,7 +264,7 @@ pub fn agree(
     if size == 1 {
         return Ok(chosen);
     }
-    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
+    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root.0);
     let released = meet(process, call, comm, &arrival, &chosen.0.to_ne_bytes())?;
     Ok(match released {
         Some(Release::Result(payload)) if rank != root => {

@@ -67,7 +67,7 @@ pub struct Party {
     /// The call.
     pub call: Primitive,
     /// Whom messages go to and come from.
-    peers: Group,
+    pub peers: Group,
     on_nic: (u32, u32),
     local: (u16, u16),
     /// A call waits for the operation's end.
@@ -142,10 +142,10 @@ impl Party {
     /// `peers`, this one by `rank`, and their messages have this context and tag. The NIC does nothing
     /// for them as a whole.
     #[inline]
-    pub fn loose(call: Primitive, (context, tag): (Context, i32), rank: u32, peers: Group) -> Self {
+    pub fn loose(call: Primitive, (context, tag): (Context, i32), rank: CommRank, peers: Group) -> Self {
         Self {
             comm: MPI_COMM_NULL,
-            rank,
+            rank: rank.0,
             size: peers.size(),
             contexts: Contexts { own: context, above: [None; 2] },
             sequence: 0,
@@ -220,8 +220,8 @@ impl Party {
     }
 
     /// A member's rank in the job.
-    pub fn job_rank(&self, member: u32) -> Rank {
-        Rank(self.peers.job_rank(member))
+    pub fn job_rank(&self, member: CommRank) -> Rank {
+        self.peers.job_rank(member)
     }
 
     /// The context of its messages.
@@ -242,13 +242,13 @@ impl Party {
     pub fn send_checked(
         &self,
         process: &mut Guard,
-        to: u32,
+        to: CommRank,
         (data, check): (Memory, Check),
     ) -> MpiResult<Pending> {
         let (context, source, tag) = (self.contexts.own, CommRank(self.rank), self.tag);
         let destination = self.job_rank(to);
         let send = Send { context, source, tag, destination, synchronous: false, signature: 0, check };
-        let (peer, mode) = ((CommRank(to), self.comm), Mode::NonBlocking);
+        let (peer, mode) = ((to, self.comm), Mode::NonBlocking);
         // SAFETY: the promise of `Memory::new`.
         let posted = unsafe { bcs_send(process, self.call, &send, peer, data.first(), data.bytes(), mode)? };
         process.progress.has_posted = true;
@@ -264,12 +264,12 @@ impl Party {
     pub fn receive_checked(
         &self,
         process: &mut Guard,
-        from: u32,
+        from: CommRank,
         (place, check): (Memory, Check),
     ) -> MpiResult<Pending> {
-        let envelope = Envelope { context: self.contexts.own, source: CommRank(from), tag: self.tag };
+        let envelope = Envelope { context: self.contexts.own, source: from, tag: self.tag };
         let peer = (self.job_rank(from), self.comm.0 as u64);
-        let what = || WaitingFor { peer: CommRank(from), peer_in_job: peer.0, ..self.waiting() };
+        let what = || WaitingFor { peer: from, peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
         let place = (place.first(), place.bytes());
@@ -322,7 +322,7 @@ impl Party {
     ) -> MpiResult<Option<Waiter>> {
         with(|process| {
             let collective = self.collective(process, arrival)?;
-            let root = arrival.awaited().map_or(Rank::NOBODY, |root| self.job_rank(root));
+            let root = arrival.awaited().map_or(Rank::NOBODY, |root| self.job_rank(CommRank(root)));
             if self.blocks {
                 // SAFETY: the caller's promise.
                 return unsafe { post(process, &collective, root, data, bytes, wanted) };
@@ -431,7 +431,7 @@ impl Membership for Party {
         let ask = || {
             with(|process| {
                 let memory = process.port.memory();
-                let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
+                let node = |member| memory.place(self.job_rank(CommRank(member))).map(|(node, _)| node);
                 let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
                 Ok(Rc::new(Nodes::of(nodes?)))
             })
@@ -444,10 +444,10 @@ impl Members for Party {
     type Message = Pending;
 
     fn post_send(&self, to: u32, data: Memory) -> MpiResult<Pending> {
-        with(|process| self.send_checked(process, to, (data, Check::NONE)))
+        with(|process| self.send_checked(process, CommRank(to), (data, Check::NONE)))
     }
 
     fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Pending> {
-        with(|process| self.receive_checked(process, from, (place, Check::NONE)))
+        with(|process| self.receive_checked(process, CommRank(from), (place, Check::NONE)))
     }
 }

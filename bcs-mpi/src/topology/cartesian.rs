@@ -9,6 +9,7 @@ use crate::object::Communicator;
 use crate::object::topology::{Grid, Topology};
 use crate::process::{self, Process};
 use mds::Primitive;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ pub fn map(comm: MPI_Comm, dims: &[c_int], periods: &[c_int]) -> MpiResult<c_int
     let process = process::enter()?;
     let communicator = process.intracommunicator("comm", comm)?;
     let grid = checked_grid(communicator, dims, periods)?;
-    Ok(if communicator.rank < grid.size() { communicator.rank as c_int } else { MPI_UNDEFINED })
+    let CommRank(rank) = communicator.rank;
+    Ok(if rank < grid.size() { rank as c_int } else { MPI_UNDEFINED })
 }
 
 /// MPI_Cart_sub: `remain` answers for as many dimensions as the grid has which of them stay: those not 0.
@@ -136,7 +138,7 @@ pub fn rank(comm: MPI_Comm, read: impl FnOnce(usize) -> MpiResult<Vec<c_int>>) -
     };
     let given = read(grid.dims.len())?.into_iter().enumerate();
     let coordinates: Vec<u32> = given.map(coordinate).collect::<MpiResult<_>>()?;
-    Ok(grid.rank(&coordinates) as c_int)
+    Ok(grid.rank(&coordinates).0 as c_int)
 }
 
 /// MPI_Cart_shift: the source and the destination of a shift; MPI_PROC_NULL beyond a border.
@@ -152,6 +154,6 @@ pub fn shift(comm: MPI_Comm, direction: c_int, disp: c_int) -> MpiResult<(c_int,
         return Err(MpiError::argument(MPI_ERR_DIMS, "direction", direction, allowed));
     };
     let neighbour = |steps| grid.neighbour(communicator.rank, dimension, steps);
-    let at = |steps| neighbour(steps).map_or(MPI_PROC_NULL, |rank| rank as c_int);
+    let at = |steps| neighbour(steps).map_or(MPI_PROC_NULL, |rank| rank.0 as c_int);
     Ok((at(-i64::from(disp)), at(disp.into())))
 }

@@ -15,11 +15,12 @@ use crate::object::hints::Hints;
 use crate::object::topology::{Neighbourhood, Topology};
 use crate::process;
 use mds::Primitive;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 /// The ranks of an argument, which members of the intracommunicator have to have.
-fn checked(comm: MPI_Comm, argument: &'static str, ranks: &[c_int]) -> MpiResult<Box<[u32]>> {
+fn checked(comm: MPI_Comm, argument: &'static str, ranks: &[c_int]) -> MpiResult<Box<[CommRank]>> {
     let process = process::enter()?;
     let communicator = process.intracommunicator("comm_old", comm)?;
     ranks.iter().map(|&rank| communicator.member(argument, rank)).collect()
@@ -96,17 +97,17 @@ pub fn create(
     checked_weights("weights", weights)?;
     let starts =
         from.iter().zip(degrees).flat_map(|(&from, &degree)| std::iter::repeat_n(from, degree as usize));
-    let mut outgoing: Vec<(u32, [c_int; NUMBERS])> = Vec::with_capacity(2 * to.len());
+    let mut outgoing: Vec<(CommRank, [c_int; NUMBERS])> = Vec::with_capacity(2 * to.len());
     for (i, (start, &end)) in starts.zip(&to).enumerate() {
         let weight = weights.map_or(0, |weights| weights[i]);
-        outgoing.push((start, [0, end as c_int, weight]));
-        outgoing.push((end, [1, start as c_int, weight]));
+        outgoing.push((start, [0, end.0 as c_int, weight]));
+        outgoing.push((end, [1, start.0 as c_int, weight]));
     }
     // Stable: a rank's edges stay in their order.
     outgoing.sort_by_key(|(rank, _)| *rank);
     let incoming = bring(comm, &outgoing)?;
     let side = |side: c_int| incoming.iter().filter(move |edge| edge[0] == side);
-    let ranks = |at: c_int| -> Box<[u32]> { side(at).map(|edge| edge[1] as u32).collect() };
+    let ranks = |at: c_int| side(at).map(|edge| CommRank(edge[1] as u32)).collect();
     let weights_at = |at: c_int| -> Box<[c_int]> { side(at).map(|edge| edge[2]).collect() };
     let own = Neighbourhood {
         sources: ranks(1),
@@ -117,7 +118,7 @@ pub fn create(
 }
 
 /// Brings edges, sorted by rank, to their ranks.
-fn bring(comm: MPI_Comm, outgoing: &[(u32, [c_int; NUMBERS])]) -> MpiResult<Vec<[c_int; NUMBERS]>> {
+fn bring(comm: MPI_Comm, outgoing: &[(CommRank, [c_int; NUMBERS])]) -> MpiResult<Vec<[c_int; NUMBERS]>> {
     let size = process::enter()?.communicator(comm)?.size as usize;
     let exchange = |from: *const c_void, sent: Places, to: *mut c_void, received: Places| {
         let call = Call::blocking(Primitive::DistGraphCreate, comm);
@@ -125,7 +126,7 @@ fn bring(comm: MPI_Comm, outgoing: &[(u32, [c_int; NUMBERS])]) -> MpiResult<Vec<
         unsafe { alltoall(call, &Everyone::new(from, sent), &Everyone::new(to, received)) }
     };
     let mut send_counts = vec![0_i64; size];
-    outgoing.iter().for_each(|(rank, _)| send_counts[*rank as usize] += NUMBERS as i64);
+    outgoing.iter().for_each(|(rank, _)| send_counts[rank.index()] += NUMBERS as i64);
     let mut receive_counts = vec![0_i64; size];
     let each = Places::Equal(1, MPI_INT64_T);
     exchange(send_counts.as_ptr().cast(), each, receive_counts.as_mut_ptr().cast(), each)?;

@@ -8,6 +8,7 @@ use crate::object::Communicator;
 use crate::object::topology::{Graph, Topology};
 use crate::process;
 use mds::Primitive;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ fn checked_graph(
     }
     Ok(Graph {
         ends: index.iter().map(|&end| end as u32).collect(),
-        edges: edges.iter().map(|&edge| edge as u32).collect(),
+        edges: edges.iter().map(|&edge| CommRank(edge as u32)).collect(),
     })
 }
 
@@ -72,8 +73,8 @@ pub fn map(
     let process = process::enter()?;
     let communicator = process.intracommunicator("comm", comm)?;
     checked_graph(communicator, index, edges)?;
-    let taken = (communicator.rank as usize) < index.len();
-    Ok(if taken { communicator.rank as c_int } else { MPI_UNDEFINED })
+    let CommRank(rank) = communicator.rank;
+    Ok(if (rank as usize) < index.len() { rank as c_int } else { MPI_UNDEFINED })
 }
 
 /// The graph of a communicator.

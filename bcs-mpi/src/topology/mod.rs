@@ -26,8 +26,8 @@ pub fn test(comm: MPI_Comm) -> MpiResult<c_int> {
 }
 
 /// Numbers as calls answer them.
-pub fn ints(values: &[u32]) -> Vec<c_int> {
-    values.iter().map(|&value| value as c_int).collect()
+pub fn ints<Number: Copy + Into<u32>>(values: &[Number]) -> Vec<c_int> {
+    values.iter().map(|&value| value.into() as c_int).collect()
 }
 
 /// An array of results that is too short.

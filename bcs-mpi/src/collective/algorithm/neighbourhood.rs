@@ -8,7 +8,6 @@ use crate::error::{MpiError, MpiResult};
 use crate::object::topology::Neighbours;
 use crate::process::{Process, with};
 use crate::progress::{Join, Party};
-use bcs_core::Rank;
 use mds::Primitive;
 use nic_emu::mismatch::{EdgeEnd, report_of_edge};
 use nic_emu::port::PortError;
@@ -33,10 +32,10 @@ impl AlongEdges {
     /// # Errors
     /// Its two ends do not fit.
     pub fn copy_own(&self, party: &Party, process: &mut Process) -> MpiResult {
+        let rank = process.place.rank;
         for &(to, from) in &self.neighbours.own {
-            let rank = process.place.rank;
             let end = |side: &Side, block: u32| EdgeEnd {
-                rank: Rank(rank),
+                rank,
                 check: party.check(side.signature(block)),
                 bytes: side.bytes(block) as u64,
             };
@@ -44,7 +43,7 @@ impl AlongEdges {
             if !sender.fits(&receiver) {
                 return Err(misfit(process, party, &sender, &receiver));
             }
-            self.send.block(to).copy_to(&self.receive.block(from), rank)?;
+            self.send.block(to).copy_to(&self.receive.block(from), party.rank)?;
         }
         Ok(())
     }

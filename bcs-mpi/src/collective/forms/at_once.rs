@@ -70,7 +70,7 @@ pub(super) fn broadcast(
 ) -> MpiResult<bool> {
     let Some(memory) = block.together() else { return Ok(false) };
     let communicator = process.communicator(comm)?;
-    let (bytes, is_root) = (block.bytes, communicator.rank == root);
+    let (bytes, is_root) = (block.bytes, communicator.rank.0 == root);
     if form != Form::Blocking
         || communicator.size == 1
         || !(1..=SLAB_BYTES).contains(&bytes)
@@ -108,7 +108,7 @@ pub(super) fn bring(
 ) -> MpiResult<bool> {
     let Call { primitive, comm, form } = call;
     let communicator = process.communicator(comm)?;
-    let (rank, size, each) = (communicator.rank, communicator.size, agreed.bytes);
+    let (rank, size, each) = (communicator.rank.0, communicator.size, agreed.bytes);
     let bytes = each.saturating_mul(if pattern.gives_the_same() { 1 } else { size as usize });
     if form != Form::Blocking
         || agreed.differs

@@ -46,8 +46,8 @@ pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResu
     if communicator.is_inter() {
         return inter::bcast(&mut process, call, buffer, root);
     }
-    let root = communicator.member("root", root)?;
-    let action = if communicator.rank == root { "sent" } else { "received" };
+    let root = communicator.member("root", root)?.0;
+    let action = if communicator.rank.0 == root { "sent" } else { "received" };
     let block = buffer.block(&process, &NAMES, action)?;
     if at_once::broadcast(&mut process, call, &block, root)? {
         return Ok(MPI_REQUEST_NULL);
@@ -96,7 +96,7 @@ pub fn rooted<P: Buffer, Q: Buffer>(
         return inter::rooted(&mut process, call, own, all, root);
     }
     let (root, rank, size) =
-        (communicator.member("root", root)?, communicator.rank, communicator.size as usize);
+        (communicator.member("root", root)?.0, communicator.rank.0, communicator.size as usize);
     let (own, all, is_in_place, agreed) = blocks(&process, own, (all, rank == root), (rank, size))?;
     let (pattern, sides) =
         if Q::SENDS { (Pattern::Scatter(root), (all, own)) } else { (Pattern::Gather(root), (own, all)) };
@@ -117,7 +117,7 @@ pub fn allgather(
     if communicator.is_inter() {
         return inter::allgather(&mut process, call, own, all);
     }
-    let (rank, size) = (communicator.rank, communicator.size as usize);
+    let (rank, size) = (communicator.rank.0, communicator.size as usize);
     let (own, all, is_in_place, agreed) = blocks(&process, own, (all, true), (rank, size))?;
     let own = if is_in_place { Side::same(all.block(rank)) } else { own };
     bring(&mut process, call, Pattern::Allgather, (own, all), is_in_place, agreed)

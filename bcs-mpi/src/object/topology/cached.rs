@@ -2,6 +2,7 @@
 
 use super::Grid;
 use crate::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -33,14 +34,14 @@ pub struct Graph {
     /// Where the neighbours of each node end in `edges`.
     pub ends: Box<[u32]>,
     /// The neighbours of all nodes, one after the other.
-    pub edges: Box<[u32]>,
+    pub edges: Box<[CommRank]>,
 }
 
 impl Graph {
     /// The neighbours of a node, in the order in which they were given.
-    pub fn neighbours(&self, node: u32) -> &[u32] {
-        let start = if node == 0 { 0 } else { self.ends[node as usize - 1] };
-        &self.edges[start as usize..self.ends[node as usize] as usize]
+    pub fn neighbours(&self, node: CommRank) -> &[CommRank] {
+        let start = node.index().checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.edges[start as usize..self.ends[node.index()] as usize]
     }
 }
 
@@ -48,9 +49,9 @@ impl Graph {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbourhood {
     /// Where edges come from.
-    pub sources: Box<[u32]>,
+    pub sources: Box<[CommRank]>,
     /// Where edges lead to.
-    pub destinations: Box<[u32]>,
+    pub destinations: Box<[CommRank]>,
     /// The weights of both, where the graph has weights.
     pub weights: Option<[Box<[c_int]>; 2]>,
 }

@@ -6,6 +6,7 @@
 //! two edges have the same ends, and are received in that order.
 
 use super::cached::Topology;
+use nic_emu::memory::numbers::CommRank;
 
 /// An edge to another member: its index among the process's blocks, and the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub struct Edge {
     /// Which block.
     pub block: u32,
     /// The member's rank.
-    pub peer: u32,
+    pub peer: CommRank,
 }
 
 /// The edges of a process.
@@ -36,8 +37,8 @@ impl Neighbours {
     /// one step on, dimension by dimension, none beyond a border; in a graph the neighbours in the order in
     /// which they were given, as sources and as destinations; in a distributed graph what
     /// MPI_Dist_graph_neighbors answers.
-    pub fn of(topology: &Topology, rank: u32) -> Self {
-        let all = |of: &[u32]| -> Vec<Option<u32>> { of.iter().copied().map(Some).collect() };
+    pub fn of(topology: &Topology, rank: CommRank) -> Self {
+        let all = |of: &[CommRank]| -> Vec<Option<CommRank>> { of.iter().copied().map(Some).collect() };
         match topology {
             Topology::Cartesian(grid) => {
                 let steps = (0..grid.dims.len()).flat_map(|dimension| [(dimension, -1), (dimension, 1)]);
@@ -56,12 +57,12 @@ impl Neighbours {
 
     /// `nth` says which source is received from as the nth.
     fn along(
-        rank: u32,
-        sources: &[Option<u32>],
+        rank: CommRank,
+        sources: &[Option<CommRank>],
         nth: impl Fn(usize) -> usize,
-        destinations: &[Option<u32>],
+        destinations: &[Option<CommRank>],
     ) -> Self {
-        let edge = |block: usize, peer: Option<u32>| peer.map(|peer| Edge { block: block as u32, peer });
+        let edge = |block: usize, peer: Option<CommRank>| peer.map(|peer| Edge { block: block as u32, peer });
         let order = (0..sources.len()).map(nth);
         let mut incoming: Vec<Edge> = order.filter_map(|block| edge(block, sources[block])).collect();
         let mut outgoing: Vec<Edge> =
@@ -95,13 +96,13 @@ mod tests {
     proptest! {
         #[test]
         fn on_a_grid_what_goes_down_a_dimension_arrives_from_above(grid in grids()) {
-            let all: Vec<_> = (0..grid.size()).map(|rank| Neighbours::of(&Topology::Cartesian(Arc::new(grid.clone())), rank)).collect();
-            for (rank, of) in (0..).zip(&all) {
+            let all: Vec<_> = CommRank::all(grid.size()).map(|rank| Neighbours::of(&Topology::Cartesian(Arc::new(grid.clone())), rank)).collect();
+            for (rank, of) in CommRank::all(grid.size()).zip(&all) {
                 prop_assert!(of.own.iter().all(|(to, from)| to ^ 1 == *from));
                 for (at, edge) in of.outgoing.iter().enumerate() {
                     // The how-manieth edge to that member it is says which one it is there.
                     let before = of.outgoing[..at].iter().filter(|other| other.peer == edge.peer).count();
-                    let there = all[edge.peer as usize].incoming.iter().filter(|other| other.peer == rank).nth(before);
+                    let there = all[edge.peer.index()].incoming.iter().filter(|other| other.peer == rank).nth(before);
                     prop_assert_eq!(there.map(|there| there.block), Some(edge.block ^ 1));
                 }
                 let incoming: usize = all.iter().map(|other| other.outgoing.iter().filter(|edge| edge.peer == rank).count()).sum();
@@ -113,11 +114,12 @@ mod tests {
     #[test]
     fn edges_of_a_member_to_itself_need_two_ends() {
         let of = |sources: &[u32], destinations: &[u32]| {
-            let (sources, destinations) = (sources.into(), destinations.into());
+            let ranks = |of: &[u32]| of.iter().copied().map(CommRank).collect();
+            let (sources, destinations) = (ranks(sources), ranks(destinations));
             let graph = Neighbourhood { sources, destinations, weights: None };
-            Neighbours::of(&Topology::Distributed(Arc::new(graph)), 1)
+            Neighbours::of(&Topology::Distributed(Arc::new(graph)), CommRank(1))
         };
-        let edge = |block, peer| Edge { block, peer };
+        let edge = |block, peer| Edge { block, peer: CommRank(peer) };
         let both = of(&[0, 1, 0, 1], &[1, 2, 1]);
         assert_eq!(*both.own, [(0, 1), (2, 3)]);
         assert_eq!((&*both.incoming, &*both.outgoing), (&[edge(0, 0), edge(2, 0)][..], &[edge(1, 2)][..]));

@@ -21,6 +21,11 @@ impl CommRank {
     pub const ANY_SOURCE: Self = Self(u32::MAX);
     /// Of calls without a peer.
     pub const NOBODY: Self = Self(u32::MAX - 1);
+
+    /// All members of a communicator of so many.
+    pub fn all(size: u32) -> impl DoubleEndedIterator<Item = Self> + Clone {
+        (0..size).map(Self)
+    }
 }
 
 impl RequestId {
