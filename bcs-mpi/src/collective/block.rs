@@ -12,6 +12,7 @@ use crate::object::datatype::cursor::copy;
 use crate::object::datatype::{Layout, is_of_one_kind};
 use crate::process::Process;
 use crate::progress::{Memory, misfit};
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -199,7 +200,7 @@ impl Block {
     ///
     /// # Errors
     /// It is not as long as that; `rank` is whose both are.
-    pub fn copy_to(&self, to: &Block, rank: u32) -> MpiResult {
+    pub fn copy_to(&self, to: &Block, rank: CommRank) -> MpiResult {
         if self.bytes != to.bytes {
             return Err(misfit(self.bytes, to.bytes, rank));
         }

@@ -6,6 +6,7 @@ use crate::collective::{Reduction, Vector};
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::progress::{Arrival, Memory};
+use nic_emu::memory::numbers::CommRank;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ pub enum ScanKind {
 
 impl ScanKind {
     /// Whether the member of this rank gets a result.
-    pub(super) fn gives(self, rank: u32) -> bool {
-        self == ScanKind::Inclusive || rank > 0
+    pub(super) fn gives(self, rank: CommRank) -> bool {
+        self == ScanKind::Inclusive || rank > CommRank(0)
     }
 }
 
@@ -31,7 +32,7 @@ pub enum Results {
     /// All of it, every member.
     All,
     /// All of it, this one.
-    Root(u32),
+    Root(CommRank),
     /// Each member these elements.
     Shares(Arc<[Range<usize>]>),
     /// Each member what those up to it, or before it, have.
@@ -90,7 +91,7 @@ impl Combination {
     }
 
     /// The place of what this member gets, whose operands travel as they lie.
-    pub fn wanted(&self, member: u32) -> Memory {
+    pub fn wanted(&self, member: CommRank) -> Memory {
         // SAFETY: as above.
         unsafe { Memory::new(self.to, self.result_of(member).len()) }
     }
@@ -115,7 +116,7 @@ impl Combination {
     ///
     /// # Errors
     /// There is no memory for it.
-    pub fn place_of_share(&self, member: u32, share: Range<usize>) -> MpiResult<(Vector, Memory)> {
+    pub fn place_of_share(&self, member: CommRank, share: Range<usize>) -> MpiResult<(Vector, Memory)> {
         if self.gets_all(member) {
             return Ok((Vector::default(), self.wanted(member).part(share)));
         }
@@ -127,7 +128,7 @@ impl Combination {
     ///
     /// # Errors
     /// There is no memory for it.
-    pub fn place_apart(&self, member: u32) -> MpiResult<(Vector, Memory)> {
+    pub fn place_apart(&self, member: CommRank) -> MpiResult<(Vector, Memory)> {
         match self.from == self.to.cast_const() {
             true => Vector::apart(self.result_of(member).len()),
             false => Ok((Vector::default(), self.wanted(member))),
@@ -135,12 +136,12 @@ impl Combination {
     }
 
     /// The root, or 0.
-    pub fn root(&self) -> u32 {
-        if let Results::Root(root) = self.results { root } else { 0 }
+    pub fn root(&self) -> CommRank {
+        if let Results::Root(root) = self.results { root } else { CommRank(0) }
     }
 
     /// Whether a member gets the whole result.
-    pub fn gets_all(&self, member: u32) -> bool {
+    pub fn gets_all(&self, member: CommRank) -> bool {
         match self.results {
             Results::All => true,
             Results::Root(root) => member == root,
@@ -148,20 +149,20 @@ impl Combination {
         }
     }
 
-    /// Whose vectors count for the result of a member.
-    pub fn operands_of(&self, member: u32, members: u32) -> Range<u32> {
+    /// How many members' vectors, from the first one's on, count for the result of a member.
+    pub fn operands_of(&self, member: CommRank, members: u32) -> u32 {
         match self.results {
-            Results::Prefix(ScanKind::Inclusive) => 0..member + 1,
-            Results::Prefix(ScanKind::Exclusive) => 0..member,
-            _ => 0..members,
+            Results::Prefix(ScanKind::Inclusive) => member.0 + 1,
+            Results::Prefix(ScanKind::Exclusive) => member.0,
+            _ => members,
         }
     }
 
     /// Which bytes of the result a member gets.
-    pub fn result_of(&self, member: u32) -> Range<usize> {
+    pub fn result_of(&self, member: CommRank) -> Range<usize> {
         match &self.results {
             Results::Shares(shares) => {
-                let Range { start, end } = shares[member as usize].clone();
+                let Range { start, end } = shares[member.index()].clone();
                 start * self.reduction.element..end * self.reduction.element
             }
             Results::Root(root) if member != *root => 0..0,
@@ -171,7 +172,7 @@ impl Combination {
     }
 
     /// The vector in slabs, and what a member gets of each.
-    pub fn cut(&self, member: u32) -> Cut {
+    pub fn cut(&self, member: CommRank) -> Cut {
         Cut::of(self.bytes(), self.reduction.element, self.result_of(member))
     }
 
@@ -179,7 +180,7 @@ impl Combination {
     pub fn arrival(&self) -> Arrival {
         let root = match &self.results {
             Results::Shares(shares) => hash_of_counts(shares),
-            _ => self.root(),
+            _ => self.root().0,
         };
         Arrival::board(root, self.reduction.said(), self.bytes())
     }

@@ -8,6 +8,7 @@ use crate::collective::{Agreed, Block, Broadcast, Combination, Movement, Pattern
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::progress::{Arrival, Members, Party};
+use nic_emu::memory::numbers::CommRank;
 
 /// Brings the blocks that this member gives, as the pattern says, to where others take them, and theirs to
 /// where it does. In place, what it would give itself is there, and what it gives may lie where it takes
@@ -24,7 +25,7 @@ pub async fn bring(
 ) -> MpiResult {
     let rank = party.rank;
     let placed = match pattern.has_own(rank) && !is_in_place {
-        true => given.block(rank).copy_to(&taken.block(rank), rank),
+        true => given.block(rank.0).copy_to(&taken.block(rank.0), rank),
         false => Ok(()),
     };
     let bytes = agreed.of_all(if pattern.gives_the_same() { 1 } else { party.size });
@@ -38,7 +39,7 @@ pub async fn bring(
         _ => given.wires()?,
     };
     let landings = if pattern.takes(rank) { taken.landings()? } else { Side::NOTHING.landings()? };
-    let (outgoing, incoming) = (|member| wires.at(member), |member| landings.at(member));
+    let (outgoing, incoming) = (|to: CommRank| wires.at(to.0), |from: CommRank| landings.at(from.0));
     let movement = Movement::new(pattern, agreed, &outgoing, &incoming);
     match pattern {
         Pattern::Gather(_) => policy::gather::run(number, &party, &movement).await?,
@@ -47,7 +48,7 @@ pub async fn bring(
         Pattern::Alltoall => policy::alltoall::run(number, &party, &movement).await?,
     }
     for member in party.others().filter(|member| pattern.goes(*member, rank)) {
-        taken.land(&landings, member);
+        taken.land(&landings, member.0);
     }
     placed
 }
@@ -73,12 +74,12 @@ pub async fn synchronize(party: Party) -> MpiResult {
 ///
 /// # Errors
 /// The root sent more than there is room for; the NIC fails.
-pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
+pub async fn broadcast(party: Party, block: Block, root: CommRank) -> MpiResult {
     if party.size == 1 {
         return Ok(());
     }
     if block.bytes == 0 {
-        return party.announce(&Arrival::board(root, (0, 0), 0));
+        return party.announce(&Arrival::board(root.0, (0, 0), 0));
     }
     let is_root = party.rank == root;
     let wire = if is_root { block.wire()? } else { block.landing()? };
@@ -100,7 +101,7 @@ pub async fn combine(party: Party, combination: Combination) -> MpiResult {
     let Combination { reduction, results, count, .. } = &combination;
     if combination.bytes() == 0 {
         let operation = if matches!(results, Results::Shares(_)) { reduction.said() } else { (0, 0) };
-        return party.announce(&Arrival::board(combination.root(), operation, 0));
+        return party.announce(&Arrival::board(combination.root().0, operation, 0));
     }
     if party.size == 1 && combination.gets_all(party.rank) {
         combination.store(&combination.load(0, *count)?, 0);

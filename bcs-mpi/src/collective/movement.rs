@@ -5,14 +5,15 @@
 use super::block::Agreed;
 use crate::object::collective::Collective;
 use crate::progress::{Arrival, Memory};
+use nic_emu::memory::numbers::CommRank;
 
 /// Which members give blocks to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// All to this root.
-    Gather(u32),
+    Gather(CommRank),
     /// This root to all, each its own.
-    Scatter(u32),
+    Scatter(CommRank),
     /// Each the same to all.
     Allgather,
     /// Each to all, each its own.
@@ -21,7 +22,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// Whether a member gives others a block.
-    pub fn gives(self, member: u32) -> bool {
+    pub fn gives(self, member: CommRank) -> bool {
         match self {
             Self::Gather(root) => member != root,
             Self::Scatter(root) => member == root,
@@ -30,7 +31,7 @@ impl Pattern {
     }
 
     /// Whether a member takes others' blocks.
-    pub fn takes(self, member: u32) -> bool {
+    pub fn takes(self, member: CommRank) -> bool {
         match self {
             Self::Gather(root) => member == root,
             Self::Scatter(root) => member != root,
@@ -39,12 +40,12 @@ impl Pattern {
     }
 
     /// Whether a block of a member's is its own.
-    pub fn has_own(self, member: u32) -> bool {
+    pub fn has_own(self, member: CommRank) -> bool {
         matches!(self, Self::Allgather | Self::Alltoall) || member == self.root()
     }
 
     /// Whether one member gives another one a block.
-    pub fn goes(self, from: u32, to: u32) -> bool {
+    pub fn goes(self, from: CommRank, to: CommRank) -> bool {
         from != to && self.gives(from) && self.takes(to)
     }
 
@@ -64,10 +65,10 @@ impl Pattern {
     }
 
     /// The root, or 0.
-    pub fn root(self) -> u32 {
+    pub fn root(self) -> CommRank {
         match self {
             Self::Gather(root) | Self::Scatter(root) => root,
-            Self::Allgather | Self::Alltoall => 0,
+            Self::Allgather | Self::Alltoall => CommRank(0),
         }
     }
 }
@@ -78,8 +79,8 @@ pub struct Movement<'a> {
     pub pattern: Pattern,
     /// What members say alike of a block.
     pub agreed: Agreed,
-    outgoing: &'a dyn Fn(u32) -> Memory,
-    incoming: &'a dyn Fn(u32) -> Memory,
+    outgoing: &'a dyn Fn(CommRank) -> Memory,
+    incoming: &'a dyn Fn(CommRank) -> Memory,
 }
 
 impl<'a> Movement<'a> {
@@ -87,19 +88,19 @@ impl<'a> Movement<'a> {
     pub fn new(
         pattern: Pattern,
         agreed: Agreed,
-        outgoing: &'a dyn Fn(u32) -> Memory,
-        incoming: &'a dyn Fn(u32) -> Memory,
+        outgoing: &'a dyn Fn(CommRank) -> Memory,
+        incoming: &'a dyn Fn(CommRank) -> Memory,
     ) -> Self {
         Self { pattern, agreed, outgoing, incoming }
     }
 
     /// The block that goes to a member.
-    pub fn outgoing(&self, member: u32) -> Memory {
+    pub fn outgoing(&self, member: CommRank) -> Memory {
         (self.outgoing)(member)
     }
 
     /// The place of the block that comes from a member.
-    pub fn incoming(&self, member: u32) -> Memory {
+    pub fn incoming(&self, member: CommRank) -> Memory {
         (self.incoming)(member)
     }
 
@@ -109,19 +110,19 @@ impl<'a> Movement<'a> {
     /// They must lie one behind the other.
     pub(super) unsafe fn row(&self, members: u32) -> Memory {
         // SAFETY: the caller's promise.
-        unsafe { Memory::new(self.outgoing(0).first(), self.agreed.bytes * members as usize) }
+        unsafe { Memory::new(self.outgoing(CommRank(0)).first(), self.agreed.bytes * members as usize) }
     }
 
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        Arrival::board(self.pattern.root(), self.agreed.signature, self.agreed.bytes)
+        Arrival::board(self.pattern.root().0, self.agreed.signature, self.agreed.bytes)
     }
 }
 
 /// A block that goes from one member to all others.
 pub struct Broadcast {
     /// Who has it.
-    pub root: u32,
+    pub root: CommRank,
     /// As a descriptor's operation carries it.
     pub signature: (u8, u8),
     /// Where it is, or goes.
@@ -131,6 +132,6 @@ pub struct Broadcast {
 impl Broadcast {
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        Arrival::board(self.root, self.signature, self.memory.bytes())
+        Arrival::board(self.root.0, self.signature, self.memory.bytes())
     }
 }

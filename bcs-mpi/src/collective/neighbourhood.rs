@@ -195,10 +195,10 @@ async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEn
     let mut heard = vec![[0u8; 4]; neighbours.outgoing.len()];
     let mut join = Join::new();
     for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
-        join.receive(&party, edge.peer.0, number)?;
+        join.receive(&party, edge.peer, number)?;
     }
     for (edge, number) in neighbours.incoming.iter().zip(&told) {
-        join.send(&party, edge.peer.0, number)?;
+        join.send(&party, edge.peer, number)?;
     }
     join.all().await?;
     let mut outgoing = Vec::with_capacity(heard.len());

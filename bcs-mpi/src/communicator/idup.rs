@@ -17,6 +17,7 @@ use crate::progress::{Arrival, Joins, Memory, Party, take_board};
 use mds::Primitive;
 use nic_emu::contexts::Context;
 use nic_emu::descriptor::CollectiveKind;
+use nic_emu::memory::numbers::CommRank;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -69,8 +70,9 @@ pub(crate) fn begin(
             let place = |byte: &mut u8| unsafe { Memory::new(byte, 1) };
             // SAFETY: as above.
             let context = unsafe { Memory::new(told.as_mut_ptr(), told.len()) };
-            let pieces = (0..).zip(&mut says).map(|(member, byte)| (member, told.len(), place(byte)));
-            let pieces = pieces.chain([(root.0, 0, context)]);
+            let pieces =
+                (0..).map(CommRank).zip(&mut says).map(|(member, byte)| (member, told.len(), place(byte)));
+            let pieces = pieces.chain([(root, 0, context)]);
             with(|process| take_board(process, release, own.len(), pieces))?;
             all.set(says.iter().all(|says| *says == 1));
         }

@@ -36,9 +36,9 @@ impl Assembly {
     /// The NIC fails.
     pub async fn tell(&self, mut word: Vec<u8>) -> MpiResult<Vec<u8>> {
         let Self { party, group, leader } = self;
-        let own = group.member(party.job_rank(CommRank(party.rank))).unwrap_or(*leader);
-        let Branch { parent, children, .. } = Branch::new(own.0, group.size(), leader.0);
-        let name = |member| party.peers.member(group.job_rank(CommRank(member))).unwrap_or(CommRank::NOBODY);
+        let own = group.member(party.job_rank(party.rank)).unwrap_or(*leader);
+        let Branch { parent, children, .. } = Branch::new(own, group.size(), *leader);
+        let name = |member| party.peers.member(group.job_rank(member)).unwrap_or(CommRank::NOBODY);
         if let Some(parent) = parent {
             word = receive_word(party, name(parent)).await?;
         }
@@ -67,7 +67,7 @@ impl Letter {
     fn post<'l>(&'l self, party: &Party, to: CommRank, join: &mut Join<'l, Pending>) -> MpiResult {
         let (first, rest) = self.0.split_at(self.0.len().min(FIRST));
         for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-            join.send(party, to.0, part)?;
+            join.send(party, to, part)?;
         }
         Ok(())
     }
@@ -76,13 +76,13 @@ impl Letter {
 /// Receives a word from a member.
 async fn receive_word(party: &Party, from: CommRank) -> MpiResult<Vec<u8>> {
     let mut letter = vec![0; FIRST];
-    party.receive(from.0, &mut letter).await?;
+    party.receive(from, &mut letter).await?;
     let mut word = letter.split_off(size_of::<u64>());
     let length = letter.first_chunk().map_or(0, |length| u64::from_ne_bytes(*length)) as usize;
     let has = word.len();
     word.resize(length, 0);
     if length > has {
-        party.receive(from.0, &mut word[has..]).await?;
+        party.receive(from, &mut word[has..]).await?;
     }
     Ok(word)
 }

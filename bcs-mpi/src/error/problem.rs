@@ -3,6 +3,7 @@
 use crate::constants::*;
 use crate::kind::{Kind, Stale};
 use nic_emu::breaches::BREACHES;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 
 /// What is wrong with a call. Its text completes "MPI_X: …".
@@ -132,7 +133,7 @@ pub enum Problem {
         /// Bytes of its place.
         room: u64,
         /// The sender's rank in the communicator.
-        from: u32,
+        from: CommRank,
     },
     /// A member's own block that is not like its place among those of all.
     #[error(

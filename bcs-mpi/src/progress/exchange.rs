@@ -35,14 +35,14 @@ pub struct Contribution<'a> {
     /// What there is.
     pub giving: Giving<'a>,
     /// Who takes it.
-    pub readers: &'a [u32],
+    pub readers: &'a [CommRank],
 }
 
 impl Contribution<'_> {
     /// What a reader gets as a message.
-    fn message(&self, reader: u32) -> Memory {
+    fn message(&self, reader: CommRank) -> Memory {
         let (data, bytes) = match &self.giving {
-            Giving::Each { blocks, .. } => blocks[reader as usize],
+            Giving::Each { blocks, .. } => blocks[reader.index()],
             Giving::Same { data, bytes } => (*data, *bytes),
         };
         // SAFETY: the promise of `Exchange::give`.
@@ -70,7 +70,7 @@ struct Given<'a> {
 }
 
 /// Where a block goes: whose it is, and the room for it.
-pub type Destination = (u32, Memory);
+pub type Destination = (CommRank, Memory);
 
 impl Party {
     /// Waits until all members have reached the operation, and have said the same of it; all are on this
@@ -92,7 +92,7 @@ impl Party {
             if let Some(release) = release {
                 // SAFETY: each piece is a byte.
                 let place = |says: &mut u8| unsafe { Memory::new(says, 1) };
-                let pieces = (0..).zip(&mut all).map(|(member, says)| (member, 0, place(says)));
+                let pieces = (0..).map(CommRank).zip(&mut all).map(|(member, says)| (member, 0, place(says)));
                 take_board(process, release, 1, pieces)?;
             }
             Ok(all.iter().all(|says| *says == 1).then(|| Exchange {
@@ -147,9 +147,9 @@ impl Exchange {
     }
 
     /// What these members give in this step.
-    fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
+    fn offers(&self, members: impl Iterator<Item = CommRank>) -> MpiResult<Offers<'_>> {
         let giver = |process: &mut Guard, number, member| {
-            let Some(local_rank) = self.memory.local_rank(self.party.job_rank(CommRank(member)))? else {
+            let Some(local_rank) = self.memory.local_rank(self.party.job_rank(member))? else {
                 let problem =
                     format!("rank {member} is on another node, and cannot take part in an exchange");
                 return Err(MpiError::new(Problem::Nic(problem)));
@@ -201,9 +201,9 @@ impl Exchange {
     ///
     /// # Errors
     /// A part is as long as nobody expects; the NIC fails.
-    pub async fn stream(&self, giver: u32, memory: Memory) -> MpiResult {
+    pub async fn stream(&self, giver: CommRank, memory: Memory) -> MpiResult {
         let (is_giver, bytes) = (self.party.rank == giver, memory.bytes());
-        let readers: Vec<u32> = self.party.others().filter(|_| is_giver).collect();
+        let readers: Vec<CommRank> = self.party.others().filter(|_| is_giver).collect();
         let part = policy::part_bytes(self.party.is_crowded(), bytes);
         let (mut by, mut parts, mut start) = (By::Lane, 0, 0);
         while start < bytes {
@@ -225,7 +225,7 @@ impl Exchange {
     }
 
     /// Gives the next part of what is left by the lane, or all that is left; answers how much.
-    async fn give_part(&self, by: By, rest: Memory, part: usize, readers: &[u32]) -> MpiResult<usize> {
+    async fn give_part(&self, by: By, rest: Memory, part: usize, readers: &[CommRank]) -> MpiResult<usize> {
         let bytes = if by == By::Lane { part } else { rest.bytes() };
         let contribution = Contribution { giving: Giving::Same { data: rest.first(), bytes }, readers };
         // SAFETY: the promise of `Memory::new`.
@@ -234,7 +234,7 @@ impl Exchange {
     }
 
     /// Takes what [`Self::give_part`] gives; answers how much that was.
-    async fn take_part(&self, giver: u32, rest: Memory, part: usize) -> MpiResult<usize> {
+    async fn take_part(&self, giver: CommRank, rest: Memory, part: usize) -> MpiResult<usize> {
         let Some(offer) = self.offers(std::iter::once(giver))?.next().await? else { return Ok(rest.bytes()) };
         let bytes = offer.chunk.bytes();
         if bytes != part && bytes != rest.bytes() {
@@ -331,13 +331,13 @@ impl Given<'_> {
         if let Some(lent) = self.lent.take() {
             let take_back = |process: &mut Guard, _| Ok(process.port.take_back(&lent)?);
             for refused in self.exchange.until(take_back).await? {
-                self.send_to(refused)?;
+                self.send_to(CommRank(refused))?;
             }
         }
         Ok(())
     }
 
-    fn send_to(&mut self, reader: u32) -> MpiResult {
+    fn send_to(&mut self, reader: CommRank) -> MpiResult {
         self.messages.add(self.exchange.party.post_send(reader, self.contribution.message(reader))?);
         Ok(())
     }
@@ -347,7 +347,7 @@ impl Given<'_> {
 struct Giver {
     /// Its place among those asked for.
     number: usize,
-    member: u32,
+    member: CommRank,
     local_rank: LocalRank,
     reader: LaneReader,
 }
@@ -373,7 +373,7 @@ impl<'a> Offers<'a> {
             return Ok(None);
         }
         let exchange: &'a Exchange = exchange;
-        let (key, rank) = (exchange.key.get(), exchange.party.rank);
+        let (key, rank) = (exchange.key.get(), exchange.party.rank.0);
         exchange
             .until(|process, may_rest| {
                 for (place, giver) in givers.iter_mut().enumerate() {

@@ -49,8 +49,8 @@ impl Arrival {
 
     /// The root, if who waits waits for that alone.
     #[inline]
-    pub(super) fn awaited(&self) -> Option<u32> {
-        (self.kind == CollectiveKind::Broadcast).then_some(self.root)
+    pub(super) fn awaited(&self) -> Option<CommRank> {
+        (self.kind == CollectiveKind::Broadcast).then_some(CommRank(self.root))
     }
 
     /// What the NIC is told of it: the collective with this number in a context, of members of which this one
@@ -149,15 +149,15 @@ pub(super) fn awaits(process: &Process, collective: &Collective, root: Rank) -> 
 pub fn waiting_in(
     communicator: &Communicator,
     call: Primitive,
-    root: Option<u32>,
+    root: Option<CommRank>,
     bytes: usize,
 ) -> WaitingFor {
     WaitingFor {
         call: call.index() as u32,
         context: communicator.context.of_collectives(),
-        peer: root.map_or(CommRank::NOBODY, CommRank),
+        peer: root.unwrap_or(CommRank::NOBODY),
         bytes: bytes as u64,
-        peer_in_job: root.map_or(Rank::NOBODY, |root| communicator.job_rank(CommRank(root))),
+        peer_in_job: root.map_or(Rank::NOBODY, |root| communicator.job_rank(root)),
         ..WaitingFor::SOMETHING
     }
 }
@@ -176,7 +176,7 @@ pub fn waiting_in(
 pub(crate) unsafe fn attend(
     process: &mut Guard,
     (call, comm): (Primitive, MPI_Comm),
-    (peer, awaited, hidden): (Option<u32>, usize, Option<Contexts>),
+    (peer, awaited, hidden): (Option<CommRank>, usize, Option<Contexts>),
     arrival: &Arrival,
     (data, bytes): (*const u8, usize),
     wanted: bool,
@@ -184,7 +184,7 @@ pub(crate) unsafe fn attend(
     let communicator = process.communicator_mut(comm)?;
     let what = waiting_in(communicator, call, peer, awaited);
     let collective = collective_of(communicator, call, arrival);
-    let root = arrival.awaited().map_or(Rank::NOBODY, |root| communicator.job_rank(CommRank(root)));
+    let root = arrival.awaited().map_or(Rank::NOBODY, |root| communicator.job_rank(root));
     // SAFETY: the caller's promise.
     let waiter = unsafe { post(process, &collective, root, data, bytes, wanted)? };
     let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
@@ -241,7 +241,7 @@ pub fn gather_all<const BYTES: usize>(
     {
         // SAFETY: each element has BYTES.
         let place = |place: &mut [u8; BYTES]| unsafe { Memory::new(place.as_mut_ptr(), BYTES) };
-        let places = (0..).zip(&mut all).map(|(member, of)| (member, 0, place(of)));
+        let places = (0..).map(CommRank).zip(&mut all).map(|(member, of)| (member, 0, place(of)));
         take_board(process, release, BYTES, places)?;
     }
     Ok(all)

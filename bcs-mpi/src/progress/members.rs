@@ -7,6 +7,7 @@
 use super::memory::Memory;
 use super::nodes::Nodes;
 use crate::error::MpiResult;
+use nic_emu::memory::numbers::CommRank;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -16,10 +17,15 @@ use std::task::Poll;
 /// How many members there are, and where.
 pub trait Membership {
     /// This member's rank.
-    fn rank(&self) -> u32;
+    fn rank(&self) -> CommRank;
 
     /// How many there are.
     fn size(&self) -> u32;
+
+    /// The last of them.
+    fn last(&self) -> CommRank {
+        CommRank(self.size() - 1)
+    }
 
     /// Which of them share a node.
     ///
@@ -38,25 +44,25 @@ pub trait Members: Membership {
     ///
     /// # Errors
     /// The NIC fails.
-    fn post_send(&self, to: u32, data: Memory) -> MpiResult<Self::Message>;
+    fn post_send(&self, to: CommRank, data: Memory) -> MpiResult<Self::Message>;
 
     /// Posts a receive from a member.
     ///
     /// # Errors
     /// The NIC fails.
-    fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Self::Message>;
+    fn post_receive(&self, from: CommRank, place: Memory) -> MpiResult<Self::Message>;
 
     /// The other members, from the next one on.
-    fn others(&self) -> impl Iterator<Item = u32> + use<Self> {
+    fn others(&self) -> impl Iterator<Item = CommRank> + use<Self> {
         let (rank, size) = (self.rank(), self.size());
-        (1..size).map(move |step| (rank + step) % size)
+        (1..size).map(move |step| rank.after(step, size))
     }
 
     /// Sends bytes to a member.
     ///
     /// # Errors
     /// The NIC fails.
-    async fn send(&self, to: u32, bytes: &[u8]) -> MpiResult {
+    async fn send(&self, to: CommRank, bytes: &[u8]) -> MpiResult {
         self.post_send(to, given(bytes))?.await
     }
 
@@ -64,7 +70,7 @@ pub trait Members: Membership {
     ///
     /// # Errors
     /// It sent more; the NIC fails.
-    async fn receive(&self, from: u32, room: &mut [u8]) -> MpiResult {
+    async fn receive(&self, from: CommRank, room: &mut [u8]) -> MpiResult {
         self.post_receive(from, taken(room))?.await
     }
 
@@ -72,7 +78,7 @@ pub trait Members: Membership {
     ///
     /// # Errors
     /// It sent more than there is room for; the NIC fails.
-    async fn swap(&self, (to, bytes): (u32, &[u8]), (from, room): (u32, &mut [u8])) -> MpiResult {
+    async fn swap(&self, (to, bytes): (CommRank, &[u8]), (from, room): (CommRank, &mut [u8])) -> MpiResult {
         self.exchange((to, given(bytes)), (from, taken(room))).await
     }
 
@@ -80,7 +86,7 @@ pub trait Members: Membership {
     ///
     /// # Errors
     /// As there.
-    async fn exchange(&self, (to, data): (u32, Memory), (from, place): (u32, Memory)) -> MpiResult {
+    async fn exchange(&self, (to, data): (CommRank, Memory), (from, place): (CommRank, Memory)) -> MpiResult {
         let mut join = Join::new();
         join.add(self.post_receive(from, place)?);
         join.add(self.post_send(to, data)?);
@@ -106,7 +112,7 @@ pub trait Message: Future<Output = MpiResult> + Unpin {
     fn exactly(self) -> Self;
 
     /// The same message, which hands on what this member has given.
-    fn given_by(self, member: u32) -> Self;
+    fn given_by(self, member: CommRank) -> Self;
 
     /// Whether there is nothing to wait for any more.
     fn is_over(&self) -> bool;
@@ -137,7 +143,7 @@ impl<'m, M: Message> Join<'m, M> {
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn send(&mut self, members: &impl Members<Message = M>, to: u32, bytes: &'m [u8]) -> MpiResult {
+    pub fn send(&mut self, members: &impl Members<Message = M>, to: CommRank, bytes: &'m [u8]) -> MpiResult {
         members.post_send(to, given(bytes)).map(|message| self.add(message))
     }
 
@@ -148,7 +154,7 @@ impl<'m, M: Message> Join<'m, M> {
     pub fn receive(
         &mut self,
         members: &impl Members<Message = M>,
-        from: u32,
+        from: CommRank,
         room: &'m mut [u8],
     ) -> MpiResult {
         members.post_receive(from, taken(room)).map(|message| self.add(message))

@@ -1,13 +1,14 @@
 //! Where the members of a party are: which of them share a node, so that what all of a node want crosses the
 //! network once.
 
+use nic_emu::memory::numbers::CommRank;
 use std::collections::BTreeMap;
 
 /// The members of a party, node by node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nodes {
     /// Those of each node, by rank; nodes in the order of their first members.
-    members: Vec<Vec<u32>>,
+    members: Vec<Vec<CommRank>>,
     /// By rank: the node's number in that order, and the member's there.
     places: Vec<(usize, usize)>,
 }
@@ -16,14 +17,14 @@ impl Nodes {
     /// Members of which each says which node it is on.
     pub fn of(nodes: impl IntoIterator<Item = u32>) -> Self {
         let mut numbers = BTreeMap::new();
-        let (mut members, mut places) = (Vec::<Vec<u32>>::new(), Vec::new());
-        for (member, node) in nodes.into_iter().enumerate() {
+        let (mut members, mut places) = (Vec::<Vec<CommRank>>::new(), Vec::new());
+        for (member, node) in (0..).map(CommRank).zip(nodes) {
             let number = *numbers.entry(node).or_insert(members.len());
             if number == members.len() {
                 members.push(Vec::new());
             }
             places.push((number, members[number].len()));
-            members[number].push(member as u32);
+            members[number].push(member);
         }
         Self { members, places }
     }
@@ -34,18 +35,18 @@ impl Nodes {
     }
 
     /// The number of a member's node, and the member's number there.
-    pub fn place(&self, member: u32) -> (usize, usize) {
-        self.places[member as usize]
+    pub fn place(&self, member: CommRank) -> (usize, usize) {
+        self.places[member.index()]
     }
 
     /// The members of a node.
-    pub fn members(&self, node: usize) -> &[u32] {
+    pub fn members(&self, node: usize) -> &[CommRank] {
         &self.members[node]
     }
 
     /// The others of a member's node.
-    pub fn beside(&self, member: u32) -> impl Iterator<Item = u32> {
-        let others = self.members[self.places[member as usize].0].iter().copied();
+    pub fn beside(&self, member: CommRank) -> impl Iterator<Item = CommRank> {
+        let others = self.members[self.place(member).0].iter().copied();
         others.filter(move |other| *other != member)
     }
 
@@ -60,16 +61,16 @@ impl Nodes {
 
     /// Who of a node takes what this member of another node has for all of them, and hands it on: members
     /// take turns.
-    pub fn carrier(&self, of: u32, node: usize) -> u32 {
+    pub fn carrier(&self, of: CommRank, node: usize) -> CommRank {
         let members = &self.members[node];
-        members[self.places[of as usize].1 % members.len()]
+        members[self.place(of).1 % members.len()]
     }
 
     /// For whom a member is the carrier of its node: itself, then some of the other nodes, from the next one
     /// on.
-    pub fn wards(&self, carrier: u32) -> impl Iterator<Item = u32> {
+    pub fn wards(&self, carrier: CommRank) -> impl Iterator<Item = CommRank> {
         let (here, size) = (self.place(carrier).0, self.places.len() as u32);
-        let from_itself_on = (0..size).map(move |step| (carrier + step) % size);
+        let from_itself_on = (0..size).map(move |step| carrier.after(step, size));
         from_itself_on.filter(move |member| self.carrier(*member, here) == carrier)
     }
 
@@ -97,19 +98,19 @@ fn subtree(place: usize, size: usize) -> usize {
 /// A member's branch of a binomial tree over all members, from the root on: whose places follow each other.
 pub struct Branch {
     /// The member above; none of the root.
-    pub parent: Option<u32>,
+    pub parent: Option<CommRank>,
     /// Members below, each with its first place counted from this member's, and how many there are from it
     /// down.
-    pub children: Vec<(u32, usize, usize)>,
+    pub children: Vec<(CommRank, usize, usize)>,
     /// Places from this member down, itself included.
     pub size: usize,
 }
 
 impl Branch {
     /// The branch of the member of this rank.
-    pub fn new(rank: u32, members: u32, root: u32) -> Self {
-        let (place, size) = (((rank + members - root) % members) as usize, members as usize);
-        let member = |place: usize| (root + place as u32) % members;
+    pub fn new(rank: CommRank, members: u32, root: CommRank) -> Self {
+        let (place, size) = (rank.steps_from(root, members) as usize, members as usize);
+        let member = |place: usize| root.after(place as u32, members);
         let (parent, children) = binomial(place, size);
         let child = |child| (member(child), child - place, subtree(child, size));
         Self {

@@ -58,7 +58,7 @@ pub struct Party {
     /// The communicator.
     pub comm: MPI_Comm,
     /// This process's rank.
-    pub rank: u32,
+    pub rank: CommRank,
     /// Members; of an intercommunicator, those of the other group.
     pub size: u32,
     contexts: Contexts,
@@ -145,7 +145,7 @@ impl Party {
     pub fn loose(call: Primitive, (context, tag): (Context, i32), rank: CommRank, peers: Group) -> Self {
         Self {
             comm: MPI_COMM_NULL,
-            rank: rank.0,
+            rank,
             size: peers.size(),
             contexts: Contexts { own: context, above: [None; 2] },
             sequence: 0,
@@ -245,7 +245,7 @@ impl Party {
         to: CommRank,
         (data, check): (Memory, Check),
     ) -> MpiResult<Pending> {
-        let (context, source, tag) = (self.contexts.own, CommRank(self.rank), self.tag);
+        let (context, source, tag) = (self.contexts.own, self.rank, self.tag);
         let destination = self.job_rank(to);
         let send = Send { context, source, tag, destination, synchronous: false, signature: 0, check };
         let (peer, mode) = ((to, self.comm), Mode::NonBlocking);
@@ -322,7 +322,7 @@ impl Party {
     ) -> MpiResult<Option<Waiter>> {
         with(|process| {
             let collective = self.collective(process, arrival)?;
-            let root = arrival.awaited().map_or(Rank::NOBODY, |root| self.job_rank(CommRank(root)));
+            let root = arrival.awaited().map_or(Rank::NOBODY, |root| self.job_rank(root));
             if self.blocks {
                 // SAFETY: the caller's promise.
                 return unsafe { post(process, &collective, root, data, bytes, wanted) };
@@ -419,7 +419,7 @@ impl Party {
 }
 
 impl Membership for Party {
-    fn rank(&self) -> u32 {
+    fn rank(&self) -> CommRank {
         self.rank
     }
 
@@ -431,8 +431,8 @@ impl Membership for Party {
         let ask = || {
             with(|process| {
                 let memory = process.port.memory();
-                let node = |member| memory.place(self.job_rank(CommRank(member))).map(|(node, _)| node);
-                let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
+                let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
+                let nodes: Result<Vec<u32>, _> = CommRank::all(self.size).map(node).collect();
                 Ok(Rc::new(Nodes::of(nodes?)))
             })
         };
@@ -443,11 +443,11 @@ impl Membership for Party {
 impl Members for Party {
     type Message = Pending;
 
-    fn post_send(&self, to: u32, data: Memory) -> MpiResult<Pending> {
-        with(|process| self.send_checked(process, CommRank(to), (data, Check::NONE)))
+    fn post_send(&self, to: CommRank, data: Memory) -> MpiResult<Pending> {
+        with(|process| self.send_checked(process, to, (data, Check::NONE)))
     }
 
-    fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Pending> {
-        with(|process| self.receive_checked(process, CommRank(from), (place, Check::NONE)))
+    fn post_receive(&self, from: CommRank, place: Memory) -> MpiResult<Pending> {
+        with(|process| self.receive_checked(process, from, (place, Check::NONE)))
     }
 }

@@ -5,7 +5,7 @@ use super::members::Message;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::contexts::Contexts;
 use crate::process::{Process, ready, with};
-use nic_emu::memory::numbers::RequestId;
+use nic_emu::memory::numbers::{CommRank, RequestId};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -24,7 +24,7 @@ pub struct Pending {
     /// It has to be as long as there is room.
     is_exact: bool,
     /// Whose bytes these are, if somebody else hands them on.
-    giver: Option<u32>,
+    giver: Option<CommRank>,
 }
 
 impl Pending {
@@ -48,7 +48,7 @@ impl Pending {
         let sent = outcome.length.bytes();
         match self.room {
             Some(room) if sent > room || self.is_exact && sent < room => {
-                let from = self.giver.unwrap_or(outcome.source.0);
+                let from = self.giver.unwrap_or(outcome.source);
                 Err(misfit(sent as usize, room as usize, from))
             }
             _ => Ok(Some(())),
@@ -61,7 +61,7 @@ impl Message for Pending {
         Self { is_exact: true, ..self }
     }
 
-    fn given_by(self, member: u32) -> Self {
+    fn given_by(self, member: CommRank) -> Self {
         Self { giver: Some(member), ..self }
     }
 
@@ -83,6 +83,6 @@ impl Future for Pending {
 
 /// A block that is not as long as its place.
 #[cold]
-pub fn misfit(sent: usize, room: usize, from: u32) -> MpiError {
+pub fn misfit(sent: usize, room: usize, from: CommRank) -> MpiError {
     MpiError::new(Problem::BlockMisfit { sent: sent as u64, room: room as u64, from })
 }

@@ -5,6 +5,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
 use nic_emu::board::Board;
 use nic_emu::memory::Corrupt;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::Release;
 
 /// Takes what a broadcast or a reduction on the NIC has brought: the bytes from `offset` on, as far as
@@ -46,13 +47,13 @@ pub(crate) fn take_board(
     process: &mut Process,
     release: Release,
     each: usize,
-    pieces: impl Iterator<Item = (u32, usize, Memory)>,
+    pieces: impl Iterator<Item = (CommRank, usize, Memory)>,
 ) -> MpiResult {
     match release {
         Release::Result(payload) => {
             for (member, start, to) in pieces {
                 let from = payload
-                    .get(member as usize * each..)
+                    .get(member.index() * each..)
                     .and_then(|from| from.get(start..)?.get(..to.bytes()));
                 let from = from.ok_or_else(|| MpiError::new(Problem::Nic("a board is too short".into())))?;
                 // SAFETY: the promise of `Memory::new`.
@@ -61,8 +62,8 @@ pub(crate) fn take_board(
         }
         Release::Instance(instance) => read(process, instance, |board| {
             // SAFETY: as above.
-            let piece = |(member, start, to): (u32, usize, Memory)| unsafe {
-                board.read(member as usize, start, to.first(), to.bytes())
+            let piece = |(member, start, to): (CommRank, usize, Memory)| unsafe {
+                board.read(member.index(), start, to.first(), to.bytes())
             };
             pieces.map(piece).fold(Ok(()), Result::and)
         })?,

@@ -4,24 +4,25 @@ use super::members::{Members, Membership};
 use super::memory::Memory;
 use super::nodes::Nodes;
 use crate::error::MpiResult;
+use nic_emu::memory::numbers::CommRank;
 use std::rc::Rc;
 
 /// Members that this one is one of, in their order.
 pub struct Subgroup<'a, M> {
     members: &'a M,
-    ranks: Vec<u32>,
-    rank: u32,
+    ranks: Vec<CommRank>,
+    rank: CommRank,
 }
 
 impl<'a, M: Members> Subgroup<'a, M> {
     /// The members of these ranks; this one is the `rank`-th.
-    pub fn new(members: &'a M, ranks: Vec<u32>, rank: usize) -> Self {
-        Self { members, ranks, rank: rank as u32 }
+    pub fn new(members: &'a M, ranks: Vec<CommRank>, rank: usize) -> Self {
+        Self { members, ranks, rank: CommRank(rank as u32) }
     }
 }
 
 impl<M: Members> Membership for Subgroup<'_, M> {
-    fn rank(&self) -> u32 {
+    fn rank(&self) -> CommRank {
         self.rank
     }
 
@@ -38,11 +39,11 @@ impl<M: Members> Membership for Subgroup<'_, M> {
 impl<M: Members> Members for Subgroup<'_, M> {
     type Message = M::Message;
 
-    fn post_send(&self, to: u32, data: Memory) -> MpiResult<Self::Message> {
-        self.members.post_send(self.ranks[to as usize], data)
+    fn post_send(&self, to: CommRank, data: Memory) -> MpiResult<Self::Message> {
+        self.members.post_send(self.ranks[to.index()], data)
     }
 
-    fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Self::Message> {
-        self.members.post_receive(self.ranks[from as usize], place)
+    fn post_receive(&self, from: CommRank, place: Memory) -> MpiResult<Self::Message> {
+        self.members.post_receive(self.ranks[from.index()], place)
     }
 }

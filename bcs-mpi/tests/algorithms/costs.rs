@@ -15,6 +15,7 @@ use bcs_mpi::collective::movement::{Broadcast, Movement, Pattern};
 use bcs_mpi::collective::policy::{self, Situation, TABLE, Transport};
 use bcs_mpi::progress::{Membership, Memory};
 use fastrand::Rng;
+use nic_emu::memory::numbers::CommRank;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -85,7 +86,7 @@ fn cost_of_broadcast(nodes: &[u32], way: usize) -> Cost {
         let mut block = [0u8; BYTES];
         // SAFETY: the block lives until the operation is over.
         let memory = unsafe { Memory::new(block.as_mut_ptr(), BYTES) };
-        let broadcast = Broadcast { root: 0, signature: (1, 0), memory };
+        let broadcast = Broadcast { root: CommRank(0), signature: (1, 0), memory };
         policy::bcast::run_by_messages(way, &member, &broadcast).await
     });
     all_well(&results);
@@ -112,7 +113,7 @@ fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
             let (own, mut taken) = (vec![0f64; count], vec![0f64; count]);
             let operands = (own.as_ptr().cast(), taken.as_mut_ptr().cast());
             let results = match name {
-                "reduce" => Results::Root(0),
+                "reduce" => Results::Root(CommRank(0)),
                 "allreduce" => Results::All,
                 "reduce_scatter" => Results::Shares(shares.clone()),
                 _ => Results::Prefix(ScanKind::Inclusive),
@@ -143,8 +144,8 @@ fn cost(name: &str, way: usize, nodes: &[u32]) -> Option<Cost> {
     Some(match name {
         "barrier" => cost_of_barrier(nodes, way),
         "bcast" => cost_of_broadcast(nodes, way),
-        "gather" => cost_of_movement(nodes, Pattern::Gather(0), name, way),
-        "scatter" => cost_of_movement(nodes, Pattern::Scatter(0), name, way),
+        "gather" => cost_of_movement(nodes, Pattern::Gather(CommRank(0)), name, way),
+        "scatter" => cost_of_movement(nodes, Pattern::Scatter(CommRank(0)), name, way),
         "allgather" => cost_of_movement(nodes, Pattern::Allgather, name, way),
         "alltoall" => cost_of_movement(nodes, Pattern::Alltoall, name, way),
         _ => cost_of_combination(nodes, name, way),

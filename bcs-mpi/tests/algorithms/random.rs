@@ -19,6 +19,7 @@ use bcs_mpi::object::history::History;
 use bcs_mpi::progress::{Membership, Memory};
 use fastrand::Rng;
 use nic_emu::arith::Arithmetic;
+use nic_emu::memory::numbers::CommRank;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -56,11 +57,11 @@ fn random_bytes(random: &mut Rng, members: usize) -> usize {
 }
 
 /// The byte at a place of the block that one member gives another one.
-fn byte(from: u32, to: u32, at: usize) -> u8 {
-    (from as usize * 41 + to as usize * 59 + at * 7 + at / 251) as u8
+fn byte(from: CommRank, to: CommRank, at: usize) -> u8 {
+    (from.index() * 41 + to.index() * 59 + at * 7 + at / 251) as u8
 }
 
-fn block(from: u32, to: u32, bytes: usize) -> Vec<u8> {
+fn block(from: CommRank, to: CommRank, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| byte(from, to, at)).collect()
 }
 
@@ -82,8 +83,8 @@ async fn move_by(way: usize, member: &Member, movement: &Movement<'_>) -> MpiRes
 /// A block that is not as long as its place: who gives it to whom, and its bytes.
 #[derive(Clone, Copy)]
 struct Misfit {
-    from: u32,
-    to: u32,
+    from: CommRank,
+    to: CommRank,
     sent: usize,
 }
 
@@ -101,15 +102,17 @@ fn blocks_arrive(
     let differs = misfit.is_some() || lengths.iter().any(|length| *length != lengths[0]);
     let agreed = Agreed { bytes: lengths[0], signature: (1, 0), differs };
     // Of a v form each pair has a length of its own; who gives all the same has one.
-    let length = |from: u32, to: u32| match pattern {
-        Pattern::Alltoall | Pattern::Scatter(_) => lengths[(from as usize + to as usize) % lengths.len()],
-        _ => lengths[from as usize % lengths.len()],
+    let length = |from: CommRank, to: CommRank| match pattern {
+        Pattern::Alltoall | Pattern::Scatter(_) => lengths[(from.index() + to.index()) % lengths.len()],
+        _ => lengths[from.index() % lengths.len()],
     };
-    let fits = |from: u32, to: u32| misfit.is_none_or(|misfit| (misfit.from, misfit.to) != (from, to));
-    let sent = |from: u32, to: u32| misfit.filter(|_| !fits(from, to)).map_or(length(from, to), |it| it.sent);
-    let target = |to: u32| if pattern.gives_the_same() { 0 } else { to };
-    let given: Vec<Vec<Vec<u8>>> = (0..size as u32)
-        .map(|from| (0..size as u32).map(|to| block(from, target(to), sent(from, to))).collect())
+    let fits = |from, to| misfit.is_none_or(|misfit| (misfit.from, misfit.to) != (from, to));
+    let sent = |from, to| misfit.filter(|_| !fits(from, to)).map_or(length(from, to), |it| it.sent);
+    let target = |to| if pattern.gives_the_same() { CommRank(0) } else { to };
+    let all = CommRank::all(size as u32);
+    let given: Vec<Vec<Vec<u8>>> = all
+        .clone()
+        .map(|from| all.clone().map(|to| block(from, target(to), sent(from, to))).collect())
         .collect();
     let placement = members_on(nodes);
     let situation = Situation::apart(&placement, agreed.of_all(1), None);
@@ -117,8 +120,8 @@ fn blocks_arrive(
     for way in ways(policy::algorithms(pattern.collective()), &situation) {
         let name = policy::algorithms(pattern.collective())[way].name;
         names.push(name);
-        let room = |to: u32| (0..size as u32).map(|from| vec![0xAA; length(from, to)]).collect();
-        let mut taken: Vec<Vec<Vec<u8>>> = (0..size as u32).map(room).collect();
+        let room = |to| all.clone().map(|from| vec![0xAA; length(from, to)]).collect();
+        let mut taken: Vec<Vec<Vec<u8>>> = all.clone().map(room).collect();
         // SAFETY: all live until the run is over.
         let memory = |place: &mut Vec<u8>| unsafe { Memory::new(place.as_mut_ptr(), place.len()) };
         let places: Vec<Vec<Memory>> =
@@ -126,18 +129,18 @@ fn blocks_arrive(
         let (results, _) = run(nodes, random, |member| {
             let (given, places) = (&given, &places);
             async move {
-                let rank = member.rank() as usize;
-                let outgoing = |to: u32| {
-                    let block: &Vec<u8> = &given[rank][to as usize];
+                let rank = member.rank().index();
+                let outgoing = |to: CommRank| {
+                    let block: &Vec<u8> = &given[rank][to.index()];
                     // SAFETY: it lives until the run is over, and is only read.
                     unsafe { Memory::new(block.as_ptr().cast_mut(), block.len()) }
                 };
-                let incoming = |from: u32| places[rank][from as usize];
+                let incoming = |from: CommRank| places[rank][from.index()];
                 let movement = Movement::new(pattern, agreed, &outgoing, &incoming);
                 move_by(way, &member, &movement).await
             }
         });
-        for (to, result) in (0..size as u32).zip(&results) {
+        for (to, result) in all.clone().zip(&results) {
             let told = result.as_ref().err().map(|error| match error.problem() {
                 Problem::BlockMisfit { sent, room, from } => (*sent as usize, *room as usize, *from),
                 problem => panic!("{pattern:?} {name}: {problem:?}"),
@@ -145,9 +148,9 @@ fn blocks_arrive(
             let taken_by = misfit.filter(|misfit| misfit.to == to);
             let wanted = taken_by.map(|misfit| (misfit.sent, length(misfit.from, to), misfit.from));
             assert_eq!(told, wanted, "{pattern:?} {name}: {to}");
-            for from in (0..size as u32).filter(|from| taken_by.is_none() && pattern.goes(*from, to)) {
+            for from in all.clone().filter(|from| taken_by.is_none() && pattern.goes(*from, to)) {
                 let wanted = block(from, target(to), length(from, to));
-                assert_eq!(taken[to as usize][from as usize], wanted, "{pattern:?} {name}: {from} to {to}");
+                assert_eq!(taken[to.index()][from.index()], wanted, "{pattern:?} {name}: {from} to {to}");
             }
         }
     }
@@ -170,7 +173,7 @@ fn blocks_arrive_where_they_are_wanted() {
     for seed in seeds() {
         let random = &mut Rng::with_seed(seed);
         let nodes = random_nodes(random);
-        let root = random.u32(0..nodes.len() as u32);
+        let root = CommRank(random.u32(0..nodes.len() as u32));
         let pattern = [Pattern::Gather(root), Pattern::Scatter(root), Pattern::Allgather, Pattern::Alltoall];
         let pattern = pattern[random.usize(0..4)];
         let kinds = if random.bool() { 1 } else { random.usize(1..5) };
@@ -193,9 +196,9 @@ fn of_an_alltoall_a_block_that_does_not_fit_is_told_by_whom_it_was_given() {
         }
         let lengths: Vec<usize> =
             (0..random.usize(1..5)).map(|_| random_bytes(random, nodes.len())).collect();
-        let from = random.u32(0..size);
-        let to = (from + random.u32(1..size)) % size;
-        let room = lengths[(from as usize + to as usize) % lengths.len()];
+        let from = CommRank(random.u32(0..size));
+        let to = from.after(random.u32(1..size), size);
+        let room = lengths[(from.index() + to.index()) % lengths.len()];
         let longer = room + random.usize(1..3000);
         let sent = if room > 0 && random.bool() { random.usize(0..room) } else { longer };
         blocks_arrive(&nodes, Pattern::Alltoall, &lengths, Some(Misfit { from, to, sent }), random);
@@ -218,7 +221,7 @@ fn a_barrier_is_left_when_all_have_come_to_it() {
             let differ = odd.contains(&true) && odd.contains(&false);
             let (results, _) = run(&nodes, random, |member| {
                 let (come, all) = (&come, nodes.len());
-                let history = History(u64::from(odd[member.rank() as usize]));
+                let history = History(u64::from(odd[member.rank().index()]));
                 async move {
                     come.set(come.get() + 1);
                     let synchronization = Synchronization::of(history);
@@ -238,21 +241,22 @@ fn broadcasts_arrive_everywhere() {
     for seed in seeds() {
         let random = &mut Rng::with_seed(seed);
         let nodes = random_nodes(random);
-        let (root, bytes) = (random.u32(0..nodes.len() as u32), random_bytes(random, nodes.len()));
+        let root = CommRank(random.u32(0..nodes.len() as u32));
+        let bytes = random_bytes(random, nodes.len());
         let placement = members_on(&nodes);
         for way in ways(policy::bcast::ALGORITHMS, &Situation::apart(&placement, Some(bytes), None)) {
-            let mut vectors: Vec<Vec<u8>> = (0..nodes.len() as u32)
-                .map(|rank| if rank == root { block(root, 0, bytes) } else { vec![0xAA; bytes] })
+            let mut vectors: Vec<Vec<u8>> = CommRank::all(nodes.len() as u32)
+                .map(|rank| if rank == root { block(root, CommRank(0), bytes) } else { vec![0xAA; bytes] })
                 .collect();
             let places: Vec<*mut u8> = vectors.iter_mut().map(|vector| vector.as_mut_ptr()).collect();
             let (results, _) = run(&nodes, random, |member| {
                 // SAFETY: all live until the run is over.
-                let memory = unsafe { Memory::new(places[member.rank() as usize], bytes) };
+                let memory = unsafe { Memory::new(places[member.rank().index()], bytes) };
                 let broadcast = Broadcast { root, signature: (1, 0), memory };
                 async move { policy::bcast::run_by_messages(way, &member, &broadcast).await }
             });
             assert!(results.iter().all(Result::is_ok), "seed {seed}: {results:?}");
-            assert!(vectors.iter().all(|vector| *vector == block(root, 0, bytes)), "seed {seed}");
+            assert!(vectors.iter().all(|vector| *vector == block(root, CommRank(0), bytes)), "seed {seed}");
         }
     }
 }
@@ -298,7 +302,7 @@ fn reductions_have_the_bits_of_the_tree() {
         let shares = shares_of(&(0..size).map(share).collect::<Vec<_>>());
         let results = match random.usize(0..5) {
             0 => Results::All,
-            1 => Results::Root(random.u32(0..size as u32)),
+            1 => Results::Root(CommRank(random.u32(0..size as u32))),
             2 => Results::Shares(shares.clone()),
             3 => Results::Prefix(ScanKind::Inclusive),
             _ => Results::Prefix(ScanKind::Exclusive),
@@ -345,7 +349,7 @@ fn vectors_are_combined(
             })
             .collect();
         let (ended, _) = run(nodes, random, |member| {
-            let (from, to) = operands[member.rank() as usize];
+            let (from, to) = operands[member.rank().index()];
             let (reduction, results) = (reduction.clone(), results.clone());
             async move {
                 // SAFETY: all live until the run is over.
@@ -359,7 +363,7 @@ fn vectors_are_combined(
         for (rank, taken) in if in_place { &own } else { &taken }.iter().enumerate() {
             let right = match results {
                 Results::All => sum.clone(),
-                Results::Root(root) if *root as usize == rank => sum.clone(),
+                Results::Root(root) if root.index() == rank => sum.clone(),
                 Results::Root(_) => continue,
                 Results::Shares(shares) => sum[shares[rank].start * 8..shares[rank].end * 8].to_vec(),
                 Results::Prefix(ScanKind::Inclusive) => in_tree_order(&reduction, &vectors[..=rank]),

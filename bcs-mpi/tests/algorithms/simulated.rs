@@ -5,6 +5,7 @@ use bcs_mpi::error::Problem;
 use bcs_mpi::progress::{Members, Membership, Memory, Message, Nodes};
 use bcs_mpi::{MpiError, MpiResult};
 use fastrand::Rng;
+use nic_emu::memory::numbers::CommRank;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -13,12 +14,12 @@ use std::task::{Context, Poll, Waker};
 
 /// A send or a receive.
 struct Posted {
-    member: u32,
+    member: CommRank,
     memory: Memory,
     /// Messages, one after the other, that this one comes after.
     depth: u32,
     is_exact: bool,
-    end: Option<Result<(), (usize, usize, u32)>>,
+    end: Option<Result<(), (usize, usize, CommRank)>>,
 }
 
 /// Messages from one member to another, in order: sends or receives that have not met.
@@ -45,14 +46,14 @@ pub struct Sent {
 struct World {
     nodes: Vec<u32>,
     posted: Vec<Posted>,
-    channels: HashMap<(u32, u32), Channel>,
+    channels: HashMap<(CommRank, CommRank), Channel>,
     /// A send and a receive that have met.
     under_way: Vec<(usize, usize)>,
     sent: Vec<Sent>,
 }
 
 impl World {
-    fn post(&mut self, channel: (u32, u32), is_send: bool, posted: Posted) -> usize {
+    fn post(&mut self, channel: (CommRank, CommRank), is_send: bool, posted: Posted) -> usize {
         let number = self.posted.len();
         self.posted.push(posted);
         let Channel { sends, receives } = self.channels.entry(channel).or_default();
@@ -80,7 +81,7 @@ impl World {
 /// A member of a simulated communicator.
 #[derive(Clone)]
 pub struct Member {
-    rank: u32,
+    rank: CommRank,
     world: Rc<RefCell<World>>,
 }
 
@@ -89,7 +90,7 @@ pub struct Simulated {
     number: usize,
     member: Member,
     is_receive: bool,
-    giver: Option<u32>,
+    giver: Option<CommRank>,
 }
 
 impl Message for Simulated {
@@ -98,7 +99,7 @@ impl Message for Simulated {
         self
     }
 
-    fn given_by(self, member: u32) -> Self {
+    fn given_by(self, member: CommRank) -> Self {
         Self { giver: Some(member), ..self }
     }
 
@@ -115,7 +116,7 @@ impl Future for Simulated {
         let posted = &world.posted[self.number];
         let Some(end) = posted.end else { return Poll::Pending };
         if self.is_receive {
-            let steps = &mut world.sent[self.member.rank as usize].steps;
+            let steps = &mut world.sent[self.member.rank.index()].steps;
             *steps = (*steps).max(posted.depth);
         }
         Poll::Ready(end.map_err(|(sent, room, from)| {
@@ -126,7 +127,7 @@ impl Future for Simulated {
 }
 
 impl Membership for Member {
-    fn rank(&self) -> u32 {
+    fn rank(&self) -> CommRank {
         self.rank
     }
 
@@ -142,10 +143,10 @@ impl Membership for Member {
 impl Members for Member {
     type Message = Simulated;
 
-    fn post_send(&self, to: u32, memory: Memory) -> MpiResult<Simulated> {
+    fn post_send(&self, to: CommRank, memory: Memory) -> MpiResult<Simulated> {
         let world = &mut *self.world.borrow_mut();
-        let is_abroad = world.nodes[self.rank as usize] != world.nodes[to as usize];
-        let sent = &mut world.sent[self.rank as usize];
+        let is_abroad = world.nodes[self.rank.index()] != world.nodes[to.index()];
+        let sent = &mut world.sent[self.rank.index()];
         sent.messages += 1;
         sent.bytes += memory.bytes() as u64;
         sent.bytes_abroad += if is_abroad { memory.bytes() as u64 } else { 0 };
@@ -155,7 +156,7 @@ impl Members for Member {
         Ok(Simulated { number, member: self.clone(), is_receive: false, giver: None })
     }
 
-    fn post_receive(&self, from: u32, memory: Memory) -> MpiResult<Simulated> {
+    fn post_receive(&self, from: CommRank, memory: Memory) -> MpiResult<Simulated> {
         let posted = Posted { member: self.rank, memory, depth: 0, is_exact: false, end: None };
         let number = self.world.borrow_mut().post((from, self.rank), false, posted);
         Ok(Simulated { number, member: self.clone(), is_receive: true, giver: None })
@@ -165,7 +166,7 @@ impl Members for Member {
 /// The first of members that are on these nodes.
 pub fn members_on(nodes: &[u32]) -> Member {
     let world = World { nodes: nodes.to_vec(), ..World::default() };
-    Member { rank: 0, world: Rc::new(RefCell::new(world)) }
+    Member { rank: CommRank(0), world: Rc::new(RefCell::new(world)) }
 }
 
 /// Runs what each member does, to the end: whose turn it is, and which message comes next, is random. Answers
@@ -185,7 +186,7 @@ where
     let world = Rc::new(RefCell::new(World { nodes: nodes.to_vec(), sent, ..World::default() }));
     let member = |rank| Member { rank, world: world.clone() };
     let mut tasks: Vec<(usize, Pin<Box<F>>)> =
-        (0..nodes.len()).map(|rank| (rank, Box::pin(act(member(rank as u32))))).collect();
+        (0..nodes.len()).map(|rank| (rank, Box::pin(act(member(CommRank(rank as u32)))))).collect();
     let mut results: Vec<Option<MpiResult>> = nodes.iter().map(|_| None).collect();
     let mut context = Context::from_waker(Waker::noop());
     while !tasks.is_empty() {

@@ -11,6 +11,7 @@
 use crate::collective::{Agreed, Movement, Vector};
 use crate::error::{MpiResult, Problem};
 use crate::progress::{Join, Members, Memory, Message};
+use nic_emu::memory::numbers::CommRank;
 
 /// Allgather of blocks of any length.
 ///
@@ -29,13 +30,13 @@ pub async fn allgather_by_nodes(members: &impl Members, movement: &Movement<'_>)
 pub async fn to_all(
     members: &impl Members,
     own: Memory,
-    place: impl Fn(u32) -> Memory,
+    place: impl Fn(CommRank) -> Memory,
     agreed: Agreed,
 ) -> MpiResult {
     let (nodes, rank) = (members.nodes()?, members.rank());
     let beside = || nodes.beside(rank);
     let (mut misfits, mut to_hand_on, mut join) = (Vec::new(), Vec::new(), Join::new());
-    let receive = |member: u32, from: u32| {
+    let receive = |member: CommRank, from: CommRank| {
         let to = place(member);
         let receive = || members.post_receive(from, to).map(|receive| receive.exactly().given_by(member));
         agreed.is_message(to.bytes()).then(receive).transpose()

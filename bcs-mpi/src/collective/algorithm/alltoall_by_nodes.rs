@@ -14,6 +14,7 @@
 use crate::collective::{Agreed, Movement, Vector};
 use crate::error::{MpiResult, Problem};
 use crate::progress::{Join, Members, Memory, Nodes, misfit};
+use nic_emu::memory::numbers::CommRank;
 
 /// Exchanges blocks of any length.
 ///
@@ -31,11 +32,11 @@ pub async fn alltoall_by_nodes(members: &impl Members, movement: &Movement<'_>) 
         Vector::new(header_bytes(agreed, places.len()) + places.sum::<usize>())
     };
     let mut landings: Vec<Vector> = elsewhere().map(landing).collect::<MpiResult<_>>()?;
-    let parcel = |mate: u32| {
+    let parcel = |mate: CommRank| {
         let blocks: Vec<Memory> = nodes.wards(mate).map(|to| movement.outgoing(to)).collect();
         Ok((mate, header_bytes(agreed, blocks.len()), pack(agreed, &blocks)?))
     };
-    let parcels: Vec<(u32, usize, Vector)> = nodes.beside(rank).map(parcel).collect::<MpiResult<_>>()?;
+    let parcels: Vec<(CommRank, usize, Vector)> = nodes.beside(rank).map(parcel).collect::<MpiResult<_>>()?;
     let (mut coming, mut going) = (Join::new(), Join::new());
     for (node, landing) in elsewhere().zip(&mut landings) {
         coming.receive(members, nodes.carrier(rank, node), landing)?;
@@ -71,7 +72,7 @@ pub async fn alltoall_by_nodes(members: &impl Members, movement: &Movement<'_>) 
 /// on.
 async fn carry(members: &impl Members, movement: &Movement<'_>, nodes: &Nodes) -> MpiResult {
     let (rank, agreed) = (members.rank(), movement.agreed);
-    let wards: Vec<u32> = nodes.wards(rank).collect();
+    let wards: Vec<CommRank> = nodes.wards(rank).collect();
     let header = Vector::new(header_bytes(agreed, wards.len()))?;
     let mut headers = vec![header; nodes.beside(rank).count()];
     let mut join = Join::new();
@@ -108,7 +109,7 @@ async fn carry(members: &impl Members, movement: &Movement<'_>, nodes: &Nodes) -
 }
 
 /// Puts a block where it is wanted, of which so many bytes were sent.
-fn deliver(movement: &Movement<'_>, from: u32, (block, sent): (Memory, usize)) -> MpiResult {
+fn deliver(movement: &Movement<'_>, from: CommRank, (block, sent): (Memory, usize)) -> MpiResult {
     let place = movement.incoming(from);
     block.copy_to(place);
     if sent == place.bytes() { Ok(()) } else { Err(misfit(sent, place.bytes(), from)) }

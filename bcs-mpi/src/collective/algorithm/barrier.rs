@@ -6,6 +6,7 @@
 use crate::error::MpiResult;
 use crate::object::history::History;
 use crate::progress::{Arrival, Join, Members, Party, Subgroup};
+use nic_emu::memory::numbers::CommRank;
 use std::cell::Cell;
 use std::ptr::null;
 
@@ -82,7 +83,7 @@ pub async fn barrier_by_nodes(members: &impl Members, synchronization: &Synchron
     let (nodes, mut state) = (members.nodes()?, State::of(synchronization));
     let (node, place) = nodes.place(members.rank());
     let (first, others) =
-        nodes.members(node).split_first().map_or((0, &[][..]), |(first, others)| (*first, others));
+        nodes.members(node).split_first().map_or((CommRank(0), &[][..]), |(first, others)| (*first, others));
     if place == 0 {
         for other in others {
             state = state.met(State::receive(members, *other).await?);
@@ -130,7 +131,7 @@ impl State {
         Self { differs, ..self }
     }
 
-    async fn receive(members: &impl Members, from: u32) -> MpiResult<[u8; WORD + 1]> {
+    async fn receive(members: &impl Members, from: CommRank) -> MpiResult<[u8; WORD + 1]> {
         let mut told = [0; WORD + 1];
         members.receive(from, &mut told).await?;
         Ok(told)
@@ -142,7 +143,7 @@ async fn disseminate(members: &impl Members, mut state: State) -> MpiResult<Stat
     let (rank, size) = (members.rank(), members.size());
     let mut distance = 1;
     while distance < size {
-        let (next, before) = ((rank + distance) % size, (rank + size - distance) % size);
+        let (next, before) = (rank.after(distance, size), rank.before(distance, size));
         let mut told = [0; WORD + 1];
         members.swap((next, &state.told()), (before, &mut told)).await?;
         state = state.met(told);

@@ -25,7 +25,7 @@ pub async fn binomial_broadcast(members: &impl Members, broadcast: &Broadcast) -
     let place = nodes.place(rank).1 + beside.len() - place_of_head;
     let (parent, children) = binomial(place % beside.len(), beside.len());
     let mut parent = parent.map(of_member);
-    let mut children: Vec<u32> = children.into_iter().map(of_member).collect();
+    let mut children: Vec<_> = children.into_iter().map(of_member).collect();
     if rank == head {
         let (above, below) = binomial((node + nodes.count() - root_node) % nodes.count(), nodes.count());
         parent = above.map(of_node);

@@ -28,7 +28,7 @@ pub async fn binomial_gather(members: &impl Members, movement: &Movement<'_>) ->
     let Some(parent) = parent else {
         arrived?;
         for place in 1..below {
-            row.block(place, bytes).copy_to(movement.incoming((root + place as u32) % size));
+            row.block(place, bytes).copy_to(movement.incoming(root.after(place as u32, size)));
         }
         return Ok(());
     };

@@ -24,7 +24,7 @@ pub async fn binomial_scatter(members: &impl Members, movement: &Movement<'_>) -
         Some(parent) => received = members.post_receive(parent, row)?.exactly().await,
         None => {
             for place in 1..below {
-                movement.outgoing((root + place as u32) % size).copy_to(row.block(place, bytes));
+                movement.outgoing(root.after(place as u32, size)).copy_to(row.block(place, bytes));
             }
         }
     }

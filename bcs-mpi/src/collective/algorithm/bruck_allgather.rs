@@ -22,13 +22,13 @@ pub async fn bruck_allgather(members: &impl Members, movement: &Movement<'_>) ->
     let mut has = 1;
     while has < size {
         let more = has.min(size - has);
-        let (to, from) = ((rank + size - has) % size, (rank + has) % size);
+        let (to, from) = (rank.before(has, size), rank.after(has, size));
         let (given, room) = (0..more as usize * bytes, has as usize * bytes..(has + more) as usize * bytes);
         members.exchange((to, row.part(given)), (from, row.part(room))).await?;
         has += more;
     }
     for step in 1..size {
-        row.block(step as usize, bytes).copy_to(movement.incoming((rank + step) % size));
+        row.block(step as usize, bytes).copy_to(movement.incoming(rank.after(step, size)));
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub async fn bruck_alltoall(members: &impl Members, movement: &Movement<'_>) -> 
     let [row, given, taken] = [0, 1, 2].map(|part| memory.block(part, size as usize * bytes));
     // Blocks by how far they have to go.
     for way in 1..size {
-        movement.outgoing((rank + way) % size).copy_to(row.block(way as usize, bytes));
+        movement.outgoing(rank.after(way, size)).copy_to(row.block(way as usize, bytes));
     }
     let mut step = 1;
     while step < size {
@@ -28,7 +28,7 @@ pub async fn bruck_alltoall(members: &impl Members, movement: &Movement<'_>) -> 
         for (number, way) in that_go() {
             row.block(way, bytes).copy_to(given.block(number, bytes));
         }
-        let (to, from, room) = ((rank + step) % size, (rank + size - step) % size, that_go().count() * bytes);
+        let (to, from, room) = (rank.after(step, size), rank.before(step, size), that_go().count() * bytes);
         members.exchange((to, given.part(0..room)), (from, taken.part(0..room))).await?;
         for (number, way) in that_go() {
             taken.block(number, bytes).copy_to(row.block(way, bytes));
@@ -36,7 +36,7 @@ pub async fn bruck_alltoall(members: &impl Members, movement: &Movement<'_>) -> 
         step *= 2;
     }
     for way in 1..size {
-        row.block(way as usize, bytes).copy_to(movement.incoming((rank + size - way) % size));
+        row.block(way as usize, bytes).copy_to(movement.incoming(rank.before(way, size)));
     }
     Ok(())
 }

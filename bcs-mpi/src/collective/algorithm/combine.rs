@@ -7,6 +7,7 @@ use crate::collective::{Combination, Reduction, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Contribution, Destination, Exchange, Members, Memory, Party};
 use nic_emu::lane::LANE_CHUNK_BYTES;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::Giving;
 use std::ops::Range;
 
@@ -54,27 +55,27 @@ pub async fn combine_results(exchange: &Exchange, combination: &Combination) -> 
 pub async fn combine_given(
     exchange: &Exchange,
     combination: &Combination,
-    share: &dyn Fn(u32) -> Range<usize>,
+    share: &dyn Fn(CommRank) -> Range<usize>,
     result: Memory,
 ) -> MpiResult {
     let (party, element, given) = (&exchange.party, combination.reduction.element, combination.given());
     let (rank, size) = (party.rank, party.size);
     let operands = combination.operands_of(rank, size);
-    let longest = (0..size).map(|member| share(member).len()).max().unwrap_or(0);
+    let longest = CommRank::all(size).map(|member| share(member).len()).max().unwrap_or(0);
     // Members want the same of each other if each wants everything, or nothing.
-    let is_same = (0..size).all(|member| [0, combination.bytes()].contains(&share(member).len()));
+    let is_same = CommRank::all(size).all(|member| [0, combination.bytes()].contains(&share(member).len()));
     let most = part_bytes(party.is_crowded(), if is_same { 1 } else { size as usize });
     let most = (most - most % element).max(element).min(longest);
-    let mut scratch = Vector::new(operands.len() * most.min(share(rank).len()))?;
+    let mut scratch = Vector::new(operands as usize * most.min(share(rank).len()))?;
     for first in (0..longest).step_by(most.max(1)) {
-        let part = |member: u32| {
+        let part = |member: CommRank| {
             let share = share(member);
             let start = share.end.min(share.start + first);
             start..share.end.min(start + most)
         };
         let raw = |memory: Memory| (memory.first().cast_const(), memory.bytes());
         let blocks: Vec<_> =
-            (0..size).filter(|_| !is_same).map(|member| raw(given.part(part(member)))).collect();
+            CommRank::all(size).filter(|_| !is_same).map(|member| raw(given.part(part(member)))).collect();
         let giving = match is_same {
             true => {
                 let (data, bytes) = raw(given.part(first..longest.min(first + most)));
@@ -85,19 +86,18 @@ pub async fn combine_given(
         let own = given.part(part(rank));
         let start = first.min(result.bytes());
         let places = PartPlaces {
-            rank: rank as usize,
-            members: operands.len(),
+            rank: rank.index(),
+            members: operands as usize,
             own,
             result: result.part(start..start + own.bytes()),
             scratch: scratch.memory(),
         };
-        let reads = |member: &u32| {
-            combination.operands_of(*member, size).contains(&rank) && !part(*member).is_empty()
-        };
-        let readers: Vec<u32> = party.others().filter(reads).collect();
-        let others = operands.clone().filter(|member| *member != rank && own.bytes() > 0);
+        let reads =
+            |member: &CommRank| rank.0 < combination.operands_of(*member, size) && !part(*member).is_empty();
+        let readers: Vec<_> = party.others().filter(reads).collect();
+        let others = CommRank::all(operands).filter(|member| *member != rank && own.bytes() > 0);
         let destinations: Vec<Destination> =
-            others.map(|member| (member, places.of(member as usize))).collect();
+            others.map(|member| (member, places.of(member.index()))).collect();
         // SAFETY: the promise of `Memory::new`; the places are apart from each other.
         let combine = |others: &[*const u8]| unsafe { places.combine(&combination.reduction, others) };
         let (contribution, stays) =

@@ -15,18 +15,18 @@ use crate::progress::{Join, Members};
 pub async fn doubling_scan(members: &impl Members, combination: &Combination) -> MpiResult {
     let (rank, size, reduction) = (members.rank(), members.size(), &combination.reduction);
     let own = combination.load(0, combination.count)?;
-    let counts_itself = combination.operands_of(rank, size).contains(&rank);
+    let counts_itself = rank.0 < combination.operands_of(rank, size);
     // What this member gets, and what its block comes to.
     let (mut result, mut block) = (counts_itself.then(|| own.clone()), own);
     let mut step = 1;
     while step < size {
-        let other = rank ^ step;
+        let other = rank.across(step);
         let is_lower = other > rank;
         // Somebody is behind both blocks.
-        let is_wanted = rank / (2 * step) * (2 * step) + 2 * step < size;
+        let is_wanted = rank.0 / (2 * step) * (2 * step) + 2 * step < size;
         let mut theirs = Vector::default();
         let mut join = Join::new();
-        if other < size {
+        if other.0 < size {
             if !is_lower || is_wanted {
                 theirs = Vector::new(block.len())?;
                 join.receive(members, other, &mut theirs)?;

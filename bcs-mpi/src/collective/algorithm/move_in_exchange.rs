@@ -6,6 +6,7 @@ use super::move_directly::move_directly;
 use crate::collective::Movement;
 use crate::error::MpiResult;
 use crate::progress::{Contribution, Destination, Exchange, Members, Party};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::Giving;
 
 /// Moves blocks of any length.
@@ -26,12 +27,12 @@ pub async fn move_in_exchange(party: &Party, movement: &Movement<'_>) -> MpiResu
 pub async fn move_blocks(exchange: &Exchange, movement: &Movement<'_>) -> MpiResult {
     let (party, pattern) = (&exchange.party, movement.pattern);
     let rank = party.rank;
-    let readers: Vec<u32> = party.others().filter(|member| pattern.goes(rank, *member)).collect();
+    let readers: Vec<_> = party.others().filter(|member| pattern.goes(rank, *member)).collect();
     let givers = party.others().filter(|member| pattern.goes(*member, rank));
     let destinations: Vec<Destination> = givers.map(|member| (member, movement.incoming(member))).collect();
     let each_its_own = !pattern.gives_the_same() && !readers.is_empty();
     let given = |member| (movement.outgoing(member).first().cast_const(), movement.outgoing(member).bytes());
-    let blocks: Vec<_> = (0..party.size).filter(|_| each_its_own).map(given).collect();
+    let blocks: Vec<_> = CommRank::all(party.size).filter(|_| each_its_own).map(given).collect();
     let giving = match readers.first() {
         Some(&reader) if !each_its_own => {
             let (data, bytes) = given(reader);

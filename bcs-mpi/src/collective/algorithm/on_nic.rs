@@ -34,7 +34,7 @@ pub async fn scatter_on_nic(party: &Party, movement: &Movement<'_>) -> MpiResult
     // SAFETY: blocks that go slab by slab lie so.
     let given = (rank == root).then(|| unsafe { movement.row(party.size) });
     let to = if rank == root { Memory::NOTHING } else { movement.incoming(root) };
-    let cut = Cut::of_row(party.size, each, (rank != root).then_some(rank));
+    let cut = Cut::of_row(party.size, each, (rank != root).then_some(rank.0));
     bring(party, &arrival, &cut, given, to).await
 }
 

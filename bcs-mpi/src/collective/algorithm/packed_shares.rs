@@ -4,6 +4,7 @@
 use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Join, Members};
+use nic_emu::memory::numbers::CommRank;
 use std::ops::Range;
 
 /// Combines vectors, and gives each member its share.
@@ -12,18 +13,18 @@ use std::ops::Range;
 /// Another member's share is longer; the NIC fails.
 pub async fn combine_packed_shares(members: &impl Members, combination: &Combination) -> MpiResult {
     let Results::Shares(shares) = &combination.results else { return Ok(()) };
-    let rank = members.rank() as usize;
+    let rank = members.rank();
     let load = |share: &Range<usize>| combination.load(share.start, share.len());
     let own: Vec<Vector> = shares.iter().map(load).collect::<MpiResult<_>>()?;
-    let mut vectors = vec![own[rank].clone(); own.len()];
+    let mut vectors = vec![own[rank.index()].clone(); own.len()];
     let mut join = Join::new();
-    for (member, vector) in vectors.iter_mut().enumerate() {
+    for (member, vector) in (0..).map(CommRank).zip(&mut vectors) {
         if member != rank && !vector.is_empty() {
-            join.receive(members, member as u32, vector)?;
+            join.receive(members, member, vector)?;
         }
     }
-    for member in members.others().filter(|member| !own[*member as usize].is_empty()) {
-        join.send(members, member, &own[member as usize])?;
+    for member in members.others().filter(|member| !own[member.index()].is_empty()) {
+        join.send(members, member, &own[member.index()])?;
     }
     join.all().await?;
     if let Some(result) = combination.reduction.combine_all(&mut vectors)? {

@@ -26,7 +26,7 @@ pub(super) async fn double(members: &impl Members, reduction: &Reduction, value:
     let mut theirs = Vector::new(value.len())?;
     let mut distance = 1;
     while distance < members.size() {
-        let other = rank ^ distance;
+        let other = rank.across(distance);
         members.swap((other, value), (other, &mut theirs)).await?;
         if other < rank {
             reduction.combine(&theirs, value)?;

@@ -9,6 +9,7 @@ use crate::collective::{Agreed, Combination, Movement, Pattern, Results};
 use crate::error::MpiResult;
 use crate::process::with;
 use crate::progress::{Arrival, Exchange, Members, Memory, Party, take_board};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::policy;
 use nic_emu::slab::SLAB_BYTES;
 use std::ops::Range;
@@ -30,10 +31,10 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination) -> Mpi
         Results::Root(root) if policy::root_combines(party.is_crowded(), size) => Some(root),
         _ => None,
     };
-    let share = |member| match alone {
+    let share = |member: CommRank| match alone {
         Some(root) if member == root => 0..count * element,
         Some(_) => 0..0,
-        None => equal_share(member, size, count, element),
+        None => equal_share(member.index(), size as usize, count, element),
     };
     let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
     // In place, others read the own share of this member nowhere.
@@ -52,13 +53,13 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination) -> Mpi
 async fn gather_shares(
     exchange: &Exchange,
     combination: &Combination,
-    share: &dyn Fn(u32) -> Range<usize>,
+    share: &dyn Fn(CommRank) -> Range<usize>,
     result: Memory,
 ) -> MpiResult {
     let party = &exchange.party;
     let takes = combination.gets_all(party.rank);
-    let longest = (0..party.size).map(|member| share(member).len()).max().unwrap_or(0);
-    let place = |member: u32| combination.wanted(party.rank).part(share(member));
+    let longest = CommRank::all(party.size).map(|member| share(member).len()).max().unwrap_or(0);
+    let place = |member: CommRank| combination.wanted(party.rank).part(share(member));
     if longest <= SLAB_BYTES {
         let arrival = Arrival::board(0, (0, 0), longest);
         // SAFETY: the promise of `Memory::new`; at most a slab is buffered when it is posted.

@@ -12,6 +12,7 @@ use super::shares::{bring_shares, combine_share, equal_share};
 use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Members, Subgroup};
+use nic_emu::memory::numbers::CommRank;
 
 /// Combines vectors that travel as they lie.
 ///
@@ -21,23 +22,23 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination) 
     let (reduction, count) = (&combination.reduction, combination.count);
     let (nodes, rank, element) = (members.nodes()?, members.rank(), reduction.element);
     let (node, lane) = nodes.place(rank);
-    let lanes = nodes.members(node).len() as u32;
-    let of_lane = |lane: u32| equal_share(lane, lanes, count, element);
-    let of_node = |lane: u32, node: u32| {
-        equal_share(node, nodes.count() as u32, of_lane(lane).len() / element, element)
-    };
-    let share = |member: u32| {
+    let lanes = nodes.members(node).len();
+    let of_lane = |lane: usize| equal_share(lane, lanes, count, element);
+    let of_node =
+        |lane: usize, node: usize| equal_share(node, nodes.count(), of_lane(lane).len() / element, element);
+    let share = |member: CommRank| {
         let (node, lane) = nodes.place(member);
-        let (first, part) = (of_lane(lane as u32).start, of_node(lane as u32, node as u32));
+        let (first, part) = (of_lane(lane).start, of_node(lane, node));
         first + part.start..first + part.end
     };
     let beside = Subgroup::new(members, nodes.members(node).to_vec(), lane);
-    let (_vector, of_this_node) = Vector::apart(of_lane(lane as u32).len())?;
-    combine_share(&beside, reduction, combination.given(), of_lane, of_this_node).await?;
+    let (_vector, of_this_node) = Vector::apart(of_lane(lane).len())?;
+    let share_beside = |mate: CommRank| of_lane(mate.index());
+    combine_share(&beside, reduction, combination.given(), share_beside, of_this_node).await?;
     let opposite = (0..nodes.count()).map(|node| nodes.members(node)[lane]).collect();
     let across = Subgroup::new(members, opposite, node);
     let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
-    let share_across = |node: u32| of_node(lane as u32, node);
+    let share_across = |node: CommRank| of_node(lane, node.index());
     // In place, all have read this member's vector.
     combine_share(&across, reduction, of_this_node, share_across, result).await?;
     bring_shares(members, combination, share, result).await

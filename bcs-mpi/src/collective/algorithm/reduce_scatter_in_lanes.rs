@@ -13,7 +13,8 @@
 use super::shares::combine_share;
 use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
-use crate::progress::{Members, Subgroup};
+use crate::progress::{Members, Membership, Subgroup};
+use nic_emu::memory::numbers::CommRank;
 
 /// Bytes of a vector that are combined at once, where all shares are as long.
 const PART_BYTES: usize = 4 << 20;
@@ -26,11 +27,12 @@ pub async fn reduce_scatter_in_lanes(members: &impl Members, combination: &Combi
     let (reduction, nodes, rank) = (&combination.reduction, members.nodes()?, members.rank());
     let (node, lane) = nodes.place(rank);
     let in_lane = |lane: usize| (0..nodes.count()).map(|node| nodes.members(node)[lane]).collect::<Vec<_>>();
-    let lanes: Vec<Vec<u32>> = (0..nodes.members(node).len()).map(in_lane).collect();
+    let lanes: Vec<Vec<CommRank>> = (0..nodes.members(node).len()).map(in_lane).collect();
     let beside = Subgroup::new(members, nodes.members(node).to_vec(), lane);
     let across = Subgroup::new(members, lanes[lane].clone(), node);
     let size = members.size() as usize;
-    let longest = (0..members.size()).map(|member| combination.result_of(member).len()).max().unwrap_or(0);
+    let longest =
+        CommRank::all(members.size()).map(|member| combination.result_of(member).len()).max().unwrap_or(0);
     let most = (PART_BYTES / size / reduction.element).max(1) * reduction.element;
     let (_elsewhere, result) = combination.place_apart(rank)?;
     let (_vector, by_lanes) = Vector::apart(combination.bytes().min(most * size))?;
@@ -44,11 +46,11 @@ pub async fn reduce_scatter_in_lanes(members: &impl Members, combination: &Combi
             share.copy_to(by_lanes.part(start..start + share.bytes()));
         }
         let first_of = |lane: usize| lane * nodes.count();
-        let of_lane = |lane: u32| ends[first_of(lane as usize)]..ends[first_of(lane as usize + 1)];
-        let own_lane = by_lanes.part(of_lane(lane as u32));
+        let of_lane = |lane: CommRank| ends[first_of(lane.index())]..ends[first_of(lane.index() + 1)];
+        let own_lane = by_lanes.part(of_lane(beside.rank()));
         combine_share(&beside, reduction, by_lanes, of_lane, own_lane).await?;
         let ends = &ends[first_of(lane)..];
-        let share = |node: u32| ends[node as usize] - ends[0]..ends[node as usize + 1] - ends[0];
+        let share = |node: CommRank| ends[node.index()] - ends[0]..ends[node.index() + 1] - ends[0];
         combine_share(&across, reduction, own_lane, share, result.block(part, most)).await?;
     }
     // Of all parts this member's vector has been read.

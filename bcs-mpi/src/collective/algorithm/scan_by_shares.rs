@@ -15,6 +15,7 @@ use super::shares::equal_share;
 use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Members, Memory, Party};
+use nic_emu::memory::numbers::CommRank;
 
 /// Bytes of a vector whose shares are under way at once, at most: a member has as much scratch memory.
 const SECTION_BYTES: usize = 4 << 20;
@@ -57,21 +58,21 @@ async fn scan_sections(
     let agreed = Agreed::default();
     for first in (0..count).step_by(most) {
         let elements = most.min(count - first);
-        let share = |member| equal_share(member, size, elements, element);
+        let share = |member: CommRank| equal_share(member.index(), size as usize, elements, element);
         let (bytes, section) = (share(rank).len(), first * element..(first + elements) * element);
         let from = combination.given().part(section.clone());
         let mut scratch = Vector::new(bytes * size as usize)?;
         let prefixes = scratch.memory();
-        let place = |member: u32| prefixes.block(member as usize, bytes);
+        let place = |member: CommRank| prefixes.block(member.index(), bytes);
         let given = |member| from.part(share(member));
         given(rank).copy_to(place(rank));
         bring(&Movement::new(Pattern::Alltoall, agreed, &given, &place)).await?;
         // SAFETY: the places are different ones, and nobody else uses them now.
-        unsafe { combine_prefixes(reduction, size, bytes, |member| place(member).first())? };
+        unsafe { combine_prefixes(reduction, size, bytes, |member| place(CommRank(member)).first())? };
         // Which prefix a member gets: that of the members whose vectors count.
-        let prefix_of = |member: u32| combination.operands_of(member, size).end.checked_sub(1);
-        let results = |member: u32| prefix_of(member).map_or(Memory::NOTHING, place);
-        let gets = |member: u32| match prefix_of(rank) {
+        let prefix_of = |member| combination.operands_of(member, size).checked_sub(1).map(CommRank);
+        let results = |member: CommRank| prefix_of(member).map_or(Memory::NOTHING, place);
+        let gets = |member: CommRank| match prefix_of(rank) {
             Some(_) => combination.wanted(rank).part(section.clone()).part(share(member)),
             None => Memory::NOTHING,
         };

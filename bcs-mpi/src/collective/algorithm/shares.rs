@@ -11,18 +11,18 @@ use crate::collective::vector::KEPT_BYTES;
 use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction, Results, Vector};
 use crate::error::{MpiError, MpiResult};
 use crate::progress::{Join, Members, Memory};
+use nic_emu::memory::numbers::CommRank;
 use std::ops::Range;
 
 /// Bytes of a share that are combined at once at least, where there are more.
 const LEAST_PART_BYTES: usize = 64 << 10;
 
-/// The share of each member where a vector of so many elements, of so many bytes each, is cut into parts as
-/// equal as can be: its bytes.
-pub fn equal_share(member: u32, members: u32, elements: usize, element: usize) -> Range<usize> {
-    let (members, member) = (members as usize, member as usize);
-    let (each, more) = (elements / members, elements % members);
-    let start = member * each + member.min(more);
-    start * element..(start + each + (member < more) as usize) * element
+/// One of the shares of a vector of so many elements, of so many bytes each, that is cut into shares as equal
+/// as can be: its bytes.
+pub fn equal_share(share: usize, shares: usize, elements: usize, element: usize) -> Range<usize> {
+    let (each, more) = (elements / shares, elements % shares);
+    let start = share * each + share.min(more);
+    start * element..(start + each + (share < more) as usize) * element
 }
 
 /// Bytes of a share that are combined at once, a whole number of elements: as many as give all members' two
@@ -42,13 +42,13 @@ pub async fn combine_share(
     members: &impl Members,
     reduction: &Reduction,
     data: Memory,
-    share: impl Fn(u32) -> Range<usize>,
+    share: impl Fn(CommRank) -> Range<usize>,
     result: Memory,
 ) -> MpiResult {
     let (rank, size) = (members.rank(), members.size());
-    let longest = (0..size).map(|member| share(member).len()).max().unwrap_or(0);
+    let longest = CommRank::all(size).map(|member| share(member).len()).max().unwrap_or(0);
     let most = part_bytes(size, reduction.element).min(longest);
-    let part = |member: u32, number: usize| {
+    let part = |member: CommRank, number: usize| {
         let share = share(member);
         let start = share.end.min(share.start + number * most);
         start..share.end.min(start + most)
@@ -57,13 +57,13 @@ pub async fn combine_share(
     let count = size as usize;
     let mut scratch = Vector::new(2 * count * room)?;
     let staged = scratch.memory();
-    let place = |number: usize, member: usize| {
-        staged.block(number % 2 * count + member, room).part(0..part(rank, number).len())
+    let place = |number: usize, member: CommRank| {
+        staged.block(number % 2 * count + member.index(), room).part(0..part(rank, number).len())
     };
     let post = |number: usize| {
         let mut join = Join::new();
         for member in members.others().filter(|_| !part(rank, number).is_empty()) {
-            join.add(members.post_receive(member, place(number, member as usize))?);
+            join.add(members.post_receive(member, place(number, member))?);
         }
         for member in members.others() {
             let theirs = part(member, number);
@@ -86,13 +86,15 @@ pub async fn combine_share(
         }
         let own = part(rank, number);
         if !own.is_empty() {
-            data.part(own.clone()).copy_to(place(number, rank as usize));
-            let operands = (0..count).map(|member| place(number, member).first().cast_const()).collect();
+            data.part(own.clone()).copy_to(place(number, rank));
+            let operands =
+                CommRank::all(size).map(|member| place(number, member).first().cast_const()).collect();
             // SAFETY: the places are different ones, and nobody else uses this part of the scratch memory.
             unsafe {
-                reduction.combine_places(operands, own.len(), |member| place(number, member).first())?;
+                let to = |member: usize| place(number, CommRank(member as u32)).first();
+                reduction.combine_places(operands, own.len(), to)?;
             }
-            place(number, count - 1).copy_to(result.part(own.start - start..own.end - start));
+            place(number, members.last()).copy_to(result.part(own.start - start..own.end - start));
         }
     }
     Ok(())
@@ -103,7 +105,7 @@ pub async fn combine_share(
 /// # Errors
 /// Another member's share is longer; no memory is left; the NIC fails.
 pub async fn combine_shares(members: &impl Members, combination: &Combination) -> MpiResult {
-    let share = |member: u32| combination.result_of(member);
+    let share = |member: CommRank| combination.result_of(member);
     let (_elsewhere, result) = combination.place_apart(members.rank())?;
     combine_share(members, &combination.reduction, combination.given(), share, result).await?;
     // All shares have gone.
@@ -118,7 +120,7 @@ pub async fn combine_shares(members: &impl Members, combination: &Combination) -
 pub async fn reduce_by_shares(members: &impl Members, combination: &Combination) -> MpiResult {
     let (count, element) = (combination.count, combination.reduction.element);
     let (rank, size) = (members.rank(), members.size());
-    let share = |member: u32| equal_share(member, size, count, element);
+    let share = |member: CommRank| equal_share(member.index(), size as usize, count, element);
     let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
     // In place, no other share is written before all have been sent.
     combine_share(members, &combination.reduction, combination.given(), share, result).await?;
@@ -132,11 +134,11 @@ pub async fn reduce_by_shares(members: &impl Members, combination: &Combination)
 pub async fn bring_shares(
     members: &impl Members,
     combination: &Combination,
-    share: impl Fn(u32) -> Range<usize>,
+    share: impl Fn(CommRank) -> Range<usize>,
     result: Memory,
 ) -> MpiResult {
     let rank = members.rank();
-    let place = |member: u32| combination.wanted(rank).part(share(member));
+    let place = |member: CommRank| combination.wanted(rank).part(share(member));
     if combination.gets_all(rank) {
         result.copy_to(place(rank));
     }

@@ -6,6 +6,7 @@ use crate::collective::{Combination, Reduction, Results, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Join, Members, binomial};
 use nic_emu::arith::reduction_tree::ReductionTree;
+use nic_emu::memory::numbers::CommRank;
 use std::num::NonZeroU32;
 
 /// Reduce and allreduce of operands of all kinds.
@@ -15,7 +16,7 @@ use std::num::NonZeroU32;
 pub async fn reduce_along_tree(members: &impl Members, combination: &Combination) -> MpiResult {
     let mut value = combination.load(0, combination.count)?;
     to_last(members, &combination.reduction, &mut value).await?;
-    let (rank, last) = (members.rank(), members.size() - 1);
+    let (rank, last) = (members.rank(), members.last());
     match combination.results {
         Results::Root(root) if root == last => {}
         Results::Root(root) if rank == last => return members.send(root, &value).await,
@@ -34,15 +35,16 @@ pub async fn to_last(members: &impl Members, reduction: &Reduction, value: &mut 
     let Some(ranks) = NonZeroU32::new(members.size()) else { return Ok(()) };
     let mut left = Vector::default();
     for step in ReductionTree::new(ranks).steps() {
-        if step.left == members.rank() {
+        let (giver, taker) = (CommRank(step.left), CommRank(step.right));
+        if giver == members.rank() {
             // A left half is taken once: this member has no part in later steps.
-            return members.send(step.right, value).await;
+            return members.send(taker, value).await;
         }
-        if step.right == members.rank() {
+        if taker == members.rank() {
             if left.is_empty() {
                 left = Vector::new(value.len())?;
             }
-            members.receive(step.left, &mut left).await?;
+            members.receive(giver, &mut left).await?;
             reduction.combine(&left, value)?;
         }
     }
@@ -52,8 +54,9 @@ pub async fn to_last(members: &impl Members, reduction: &Reduction, value: &mut 
 /// Brings the last member's vector to all.
 pub async fn from_last(members: &impl Members, value: &mut Vector) -> MpiResult {
     // Places count down from the last rank.
-    let member = |place: usize| members.size() - 1 - place as u32;
-    let (parent, children) = binomial(member(members.rank() as usize) as usize, members.size() as usize);
+    let last = members.last().index();
+    let member = |place: usize| CommRank((last - place) as u32);
+    let (parent, children) = binomial(last - members.rank().index(), last + 1);
     if let Some(parent) = parent {
         members.receive(member(parent), value).await?;
     }

@@ -16,6 +16,7 @@ use crate::process::monitor::note_algorithm;
 use crate::progress::meeting::{attend, meet};
 use crate::progress::{Arrival, Memory, take_board, take_result};
 use nic_emu::descriptor::CollectiveKind;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::slab::SLAB_BYTES;
 use std::ptr::null;
 
@@ -31,7 +32,7 @@ use std::ptr::null;
 pub(super) unsafe fn combine(
     process: &mut Guard,
     call: Call,
-    (members, root): (u32, Option<u32>),
+    (members, root): (u32, Option<CommRank>),
     reduction: &Reduction,
     (from, to, bytes): (*const u8, *mut u8, usize),
 ) -> MpiResult<bool> {
@@ -66,11 +67,11 @@ pub(super) fn broadcast(
     process: &mut Guard,
     Call { primitive, comm, form }: Call,
     block: &Block,
-    root: u32,
+    root: CommRank,
 ) -> MpiResult<bool> {
     let Some(memory) = block.together() else { return Ok(false) };
     let communicator = process.communicator(comm)?;
-    let (bytes, is_root) = (block.bytes, communicator.rank.0 == root);
+    let (bytes, is_root) = (block.bytes, communicator.rank == root);
     if form != Form::Blocking
         || communicator.size == 1
         || !(1..=SLAB_BYTES).contains(&bytes)
@@ -81,7 +82,7 @@ pub(super) fn broadcast(
     }
     note_algorithm(Collective::bcast, policy::ON_NIC);
     let Agreed { signature: operation, .. } = block.agreed();
-    let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes };
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root.0, operation, bytes) };
     let data = (if is_root { memory.first().cast_const() } else { null() }, bytes);
     let waits = (Some(root), bytes, None);
     // SAFETY: the block is readable; up to a slab nothing is read after this.
@@ -108,7 +109,7 @@ pub(super) fn bring(
 ) -> MpiResult<bool> {
     let Call { primitive, comm, form } = call;
     let communicator = process.communicator(comm)?;
-    let (rank, size, each) = (communicator.rank.0, communicator.size, agreed.bytes);
+    let (rank, size, each) = (communicator.rank, communicator.size, agreed.bytes);
     let bytes = each.saturating_mul(if pattern.gives_the_same() { 1 } else { size as usize });
     if form != Form::Blocking
         || agreed.differs
@@ -125,16 +126,16 @@ pub(super) fn bring(
     let (Some(from), Some(to)) = (row(given, gives || has_own), row(taken, takes || has_own)) else {
         return Ok(false);
     };
-    let of = |(first, apart): (Memory, usize), member: u32| {
+    let of = |(first, apart): (Memory, usize), member: CommRank| {
         // SAFETY: the promise of `Side::new`, of every member's block.
-        unsafe { Memory::new(first.first().wrapping_add(member as usize * apart), each) }
+        unsafe { Memory::new(first.first().wrapping_add(member.index() * apart), each) }
     };
     if has_own {
         of(from, rank).copy_to(of(to, rank));
     }
     note_algorithm(pattern.collective(), policy::ON_NIC);
     let (operation, root, is_row) =
-        (agreed.signature, pattern.root(), matches!(pattern, Pattern::Scatter(_)));
+        (agreed.signature, pattern.root().0, matches!(pattern, Pattern::Scatter(_)));
     let arrival = match is_row {
         true => Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root, operation, bytes) },
         false => Arrival::board(root, operation, each),
@@ -146,12 +147,12 @@ pub(super) fn bring(
     // SAFETY: the blocks are readable; up to a slab nothing is read after this.
     let release = unsafe { attend(process, (primitive, comm), (None, bytes, None), &arrival, data, takes)? };
     let Some(release) = release else { return Ok(true) };
-    let (skip, gives_all) = (rank as usize * each, pattern.gives_the_same());
+    let (skip, gives_all) = (rank.index() * each, pattern.gives_the_same());
     match is_row {
-        true => take_result(process, release, skip, of(to, 0))?,
+        true => take_result(process, release, skip, of(to, CommRank(0)))?,
         false => {
             let (start, put_up) = if gives_all { (0, each) } else { (skip, each * size as usize) };
-            let givers = (0..size).filter(|member| pattern.goes(*member, rank));
+            let givers = CommRank::all(size).filter(|member| pattern.goes(*member, rank));
             take_board(process, release, put_up, givers.map(|member| (member, start, of(to, member))))?;
         }
     }
@@ -203,11 +204,11 @@ unsafe fn on_nic(
     process: &mut Guard,
     Call { primitive, comm, .. }: Call,
     operation: (u8, u8),
-    root: Option<u32>,
+    root: Option<CommRank>,
     (from, to, bytes): (*const u8, *mut u8, usize),
 ) -> MpiResult {
     let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
-    let arrival = Arrival { kind, ..Arrival::board(root.unwrap_or(0), operation, 0) };
+    let arrival = Arrival { kind, ..Arrival::board(root.map_or(0, |root| root.0), operation, 0) };
     let (data, waits) = ((from, bytes), (root, bytes, None));
     // SAFETY: the caller's promise; up to a slab nothing is read after this.
     match unsafe { attend(process, (primitive, comm), waits, &arrival, data, !to.is_null())? } {

@@ -11,6 +11,7 @@ use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, NAMES};
 use crate::process::{self, Guard, Process};
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::{c_int, c_void};
 
 /// MPI_Barrier and its kin.
@@ -46,8 +47,8 @@ pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResu
     if communicator.is_inter() {
         return inter::bcast(&mut process, call, buffer, root);
     }
-    let root = communicator.member("root", root)?.0;
-    let action = if communicator.rank.0 == root { "sent" } else { "received" };
+    let root = communicator.member("root", root)?;
+    let action = if communicator.rank == root { "sent" } else { "received" };
     let block = buffer.block(&process, &NAMES, action)?;
     if at_once::broadcast(&mut process, call, &block, root)? {
         return Ok(MPI_REQUEST_NULL);
@@ -62,7 +63,7 @@ fn blocks<P: Buffer, Q: Buffer>(
     process: &Process,
     own: &Elements<P>,
     (all, matters): (&Everyone<Q>, bool),
-    (rank, size): (u32, usize),
+    (rank, size): (CommRank, usize),
 ) -> MpiResult<(Side, Side, bool, Agreed)> {
     let is_in_place = matters && own.is_in_place();
     let side = if matters { all.side(process, size)? } else { Side::NOTHING };
@@ -71,7 +72,7 @@ fn blocks<P: Buffer, Q: Buffer>(
     }
     let block = if is_in_place { None } else { Some(own.block(process, &P::NAMES, P::ACTION)?) };
     let (own, kind) = (block.as_ref().map(Block::agreed), side.kind_of_elements());
-    let agreed = all.agreed(own.unwrap_or_else(|| side.agreed(rank)));
+    let agreed = all.agreed(own.unwrap_or_else(|| side.agreed(rank.0)));
     if let Some(own) = own.filter(|_| agreed.differs && kind != (0, 0)) {
         check_kinds(own, kind)?;
     }
@@ -96,7 +97,7 @@ pub fn rooted<P: Buffer, Q: Buffer>(
         return inter::rooted(&mut process, call, own, all, root);
     }
     let (root, rank, size) =
-        (communicator.member("root", root)?.0, communicator.rank.0, communicator.size as usize);
+        (communicator.member("root", root)?, communicator.rank, communicator.size as usize);
     let (own, all, is_in_place, agreed) = blocks(&process, own, (all, rank == root), (rank, size))?;
     let (pattern, sides) =
         if Q::SENDS { (Pattern::Scatter(root), (all, own)) } else { (Pattern::Gather(root), (own, all)) };
@@ -117,9 +118,9 @@ pub fn allgather(
     if communicator.is_inter() {
         return inter::allgather(&mut process, call, own, all);
     }
-    let (rank, size) = (communicator.rank.0, communicator.size as usize);
+    let (rank, size) = (communicator.rank, communicator.size as usize);
     let (own, all, is_in_place, agreed) = blocks(&process, own, (all, true), (rank, size))?;
-    let own = if is_in_place { Side::same(all.block(rank)) } else { own };
+    let own = if is_in_place { Side::same(all.block(rank.0)) } else { own };
     bring(&mut process, call, Pattern::Allgather, (own, all), is_in_place, agreed)
 }
 

@@ -25,7 +25,7 @@ pub fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Reque
     if communicator.is_inter() {
         return inter::reduce(&mut process, call, vectors, root);
     }
-    let (root, rank, size) = (communicator.member("root", root)?.0, communicator.rank.0, communicator.size);
+    let (root, rank, size) = (communicator.member("root", root)?, communicator.rank, communicator.size);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = if rank == root { vectors.source() } else { vectors.send };
     let bytes = reduction.check(&SEND_NAMES, from, vectors.count)?;
@@ -75,7 +75,7 @@ pub fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
 /// Wrong arguments, or the NIC fails.
 pub fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let rank = process.intracommunicator("comm", call.comm)?.rank.0;
+    let rank = process.intracommunicator("comm", call.comm)?.rank;
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = vectors.source();
     reduction.check(&SEND_NAMES, from, vectors.count)?;

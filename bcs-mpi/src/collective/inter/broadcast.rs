@@ -6,6 +6,7 @@ use crate::collective::block::Block;
 use crate::collective::futures::broadcast as broadcast_in_group;
 use crate::error::MpiResult;
 use crate::progress::{Members, Message};
+use nic_emu::memory::numbers::CommRank;
 
 /// Brings the root's block to all members of the other group.
 ///
@@ -21,15 +22,15 @@ pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
         Role::Idle => Ok(()),
         Role::Root => {
             let wire = block.wire()?;
-            remote.post_send(0, wire.memory)?.await
+            remote.post_send(CommRank(0), wire.memory)?.await
         }
         Role::Of(root) => {
-            if after.rank == 0 {
+            if after.rank == CommRank(0) {
                 let landing = block.landing()?;
                 remote.post_receive(root, landing.memory)?.exactly().await?;
                 block.land(&landing);
             }
-            broadcast_in_group(after, block, 0).await
+            broadcast_in_group(after, block, CommRank(0)).await
         }
     }
 }

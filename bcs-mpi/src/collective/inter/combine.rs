@@ -7,7 +7,8 @@ use super::sides::{Role, Sides};
 use crate::collective::algorithm::{from_last, to_last};
 use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
-use crate::progress::{Arrival, Join, Members};
+use crate::progress::{Arrival, Join, Members, Membership};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::root::NO_ROOT;
 
 /// Combines the vectors of the group that the root is not in; the root gets the result.
@@ -23,13 +24,13 @@ pub async fn reduce(sides: Sides, combination: Combination, role: Role) -> MpiRe
         Role::Idle => {}
         Role::Root => {
             let mut result = Vector::new(bytes)?;
-            remote.receive(remote.size - 1, &mut result).await?;
+            remote.receive(remote.last(), &mut result).await?;
             combination.store(&result, 0);
         }
         Role::Of(root) => {
             let mut value = combination.load(0, combination.count)?;
             to_last(&before, &combination.reduction, &mut value).await?;
-            if before.rank == before.size - 1 {
+            if before.rank == before.last() {
                 remote.send(root, &value).await?;
             }
         }
@@ -49,17 +50,17 @@ pub async fn combine(sides: Sides, combination: Combination) -> MpiResult {
         return Ok(());
     }
     to_last(&before, &combination.reduction, &mut value).await?;
-    let (rank, last) = (after.rank, after.size - 1);
+    let (rank, last) = (after.rank, after.last());
     let mut result = value;
     if rank == last {
         let own = std::mem::replace(&mut result, Vector::new(combination.bytes())?);
-        remote.swap((remote.size - 1, &own), (remote.size - 1, &mut result)).await?;
+        remote.swap((remote.last(), &own), (remote.last(), &mut result)).await?;
     }
     let share = |member| combination.result_of(member);
     match combination.results {
         Results::Shares(_) if rank == last => {
             let mut join = Join::new();
-            for member in (0..last).filter(|member| !share(*member).is_empty()) {
+            for member in CommRank::all(last.0).filter(|member| !share(*member).is_empty()) {
                 join.send(&after, member, &result[share(member)])?;
             }
             join.all().await?;

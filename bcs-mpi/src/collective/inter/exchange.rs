@@ -5,6 +5,7 @@ use super::sides::{Role, Sides};
 use crate::collective::{Agreed, Everyone, Side};
 use crate::error::MpiResult;
 use crate::progress::{Arrival, Join, Members, Message};
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::root::NO_ROOT;
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use std::ops::Range;
 pub struct Ends {
     /// One for each of these members, or the same for all.
     pub side: Side,
-    /// Which members.
+    /// Which members, by rank.
     pub peers: Range<u32>,
 }
 
@@ -23,11 +24,11 @@ impl Ends {
 
     /// The members that there is a message for, from the one opposite on, so that no member is
     /// everybody's first; and the block of each.
-    fn each(&self, rank: u32, agreed: Agreed) -> impl Iterator<Item = (u32, u32)> {
+    fn each(&self, rank: CommRank, agreed: Agreed) -> impl Iterator<Item = (CommRank, u32)> {
         let (first, count) = (self.peers.start, self.peers.len() as u32);
-        let blocks = (0..count).map(move |step| (rank + step) % count);
+        let blocks = (0..count).map(move |step| rank.after(step, count).0);
         let messages = blocks.filter(move |block| agreed.is_message(self.side.bytes(*block)));
-        messages.map(move |block| (first + block, block))
+        messages.map(move |block| (CommRank(first + block), block))
     }
 }
 

@@ -62,7 +62,7 @@ pub fn rooted<P: Buffer, Q: Buffer>(
         Role::Idle => return call.launch(process, 0, Sides::idle),
         Role::Root => (all_blocks(process, all, peers)?, Q::SENDS),
         Role::Of(root) => {
-            (Ends { side: Side::same(own_block(process, own)?), peers: root..root + 1 }, P::SENDS)
+            (Ends { side: Side::same(own_block(process, own)?), peers: root.0..root.0 + 1 }, P::SENDS)
         }
     };
     let (bytes, tag) = ends.side.about(0);

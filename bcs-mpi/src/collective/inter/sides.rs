@@ -7,6 +7,7 @@ use crate::object::communicators::Communicators;
 use crate::progress::{Arrival, Joins, Party, Plan};
 use mds::Primitive;
 use nic_emu::both_ways::BothWays;
+use nic_emu::memory::numbers::CommRank;
 use nic_emu::root::{BOTH_WAYS, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
@@ -81,9 +82,9 @@ impl Sides {
     /// The NIC fails.
     pub fn announce_rooted(&self, role: Role, operation: (u8, u8), bytes: usize) -> MpiResult {
         let root = match role {
-            Role::Root => self.side.member(self.remote.rank),
+            Role::Root => self.side.member(self.remote.rank.0),
             Role::Idle => self.side.unknown(),
-            Role::Of(root) => self.side.other().member(root),
+            Role::Of(root) => self.side.other().member(root.0),
         };
         self.remote.announce(&Arrival::board(root, operation, bytes))
     }
@@ -97,7 +98,7 @@ pub enum Role {
     /// Another member of its group is (MPI_PROC_NULL).
     Idle,
     /// This one of the other group is.
-    Of(u32),
+    Of(CommRank),
 }
 
 impl Role {
@@ -105,7 +106,7 @@ impl Role {
         match root {
             MPI_ROOT => Ok(Role::Root),
             MPI_PROC_NULL => Ok(Role::Idle),
-            value if (value as u32) < communicator.peer_count => Ok(Role::Of(value as u32)),
+            value if (value as u32) < communicator.peer_count => Ok(Role::Of(CommRank(value as u32))),
             value => Err(communicator.wrong_rank("root", value, " (or MPI_ROOT, MPI_PROC_NULL)")),
         }
     }

@@ -26,6 +26,27 @@ impl CommRank {
     pub fn all(size: u32) -> impl DoubleEndedIterator<Item = Self> + Clone {
         (0..size).map(Self)
     }
+
+    /// The member so many steps after this one, of so many in a ring.
+    pub const fn after(self, steps: u32, size: u32) -> Self {
+        Self((self.0 + steps) % size)
+    }
+
+    /// The one so many steps before it: as many at most as there are members.
+    pub const fn before(self, steps: u32, size: u32) -> Self {
+        Self((self.0 + size - steps) % size)
+    }
+
+    /// Steps from another member of the ring to this one.
+    pub const fn steps_from(self, other: Self, size: u32) -> u32 {
+        self.before(other.0, size).0
+    }
+
+    /// The member of the other half, of two blocks side by side of a power of two members each, that has this
+    /// one's place there.
+    pub const fn across(self, block: u32) -> Self {
+        Self(self.0 ^ block)
+    }
 }
 
 impl RequestId {
