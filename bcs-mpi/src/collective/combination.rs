@@ -7,6 +7,7 @@ use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::progress::{Arrival, Memory};
 use nic_emu::memory::numbers::CommRank;
+use nic_emu::root::SidedRank;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -180,7 +181,7 @@ impl Combination {
     pub fn arrival(&self) -> Arrival {
         let root = match &self.results {
             Results::Shares(shares) => hash_of_counts(shares),
-            _ => self.root().0,
+            _ => self.root().into(),
         };
         Arrival::board(root, self.reduction.said(), self.bytes())
     }
@@ -188,9 +189,9 @@ impl Combination {
 
 /// What members compare of the elements that each gets: FNV-1a of where shares end, in the bits of a root of
 /// an intracommunicator.
-fn hash_of_counts(shares: &[Range<usize>]) -> u32 {
+fn hash_of_counts(shares: &[Range<usize>]) -> SidedRank {
     let bytes = shares.iter().flat_map(|share| share.end.to_le_bytes());
     let hash = bytes
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    (hash >> 34) as u32
+    SidedRank((hash >> 34) as u32)
 }

@@ -79,7 +79,7 @@ pub async fn broadcast(party: Party, block: Block, root: CommRank) -> MpiResult 
         return Ok(());
     }
     if block.bytes == 0 {
-        return party.announce(&Arrival::board(root.0, (0, 0), 0));
+        return party.announce(&Arrival::board(root, (0, 0), 0));
     }
     let is_root = party.rank == root;
     let wire = if is_root { block.wire()? } else { block.landing()? };
@@ -101,7 +101,7 @@ pub async fn combine(party: Party, combination: Combination) -> MpiResult {
     let Combination { reduction, results, count, .. } = &combination;
     if combination.bytes() == 0 {
         let operation = if matches!(results, Results::Shares(_)) { reduction.said() } else { (0, 0) };
-        return party.announce(&Arrival::board(combination.root().0, operation, 0));
+        return party.announce(&Arrival::board(combination.root(), operation, 0));
     }
     if party.size == 1 && combination.gets_all(party.rank) {
         combination.store(&combination.load(0, *count)?, 0);

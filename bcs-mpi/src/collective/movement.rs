@@ -115,7 +115,7 @@ impl<'a> Movement<'a> {
 
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        Arrival::board(self.pattern.root().0, self.agreed.signature, self.agreed.bytes)
+        Arrival::board(self.pattern.root(), self.agreed.signature, self.agreed.bytes)
     }
 }
 
@@ -132,6 +132,6 @@ pub struct Broadcast {
 impl Broadcast {
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        Arrival::board(self.root.0, self.signature, self.memory.bytes())
+        Arrival::board(self.root, self.signature, self.memory.bytes())
     }
 }

@@ -8,7 +8,7 @@ use crate::process::{self, Guard};
 use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
 use nic_emu::descriptor::OF_LIBRARY;
-use nic_emu::root::NO_ROOT;
+use nic_emu::root::{NO_ROOT, SidedRank};
 
 /// MPI_Comm_set_info: what `info` does not name stays.
 ///
@@ -45,7 +45,7 @@ pub(crate) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -
 /// The NIC fails.
 fn tell(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
-    let no_root = if communicator.is_inter() { NO_ROOT } else { 0 };
+    let no_root = if communicator.is_inter() { NO_ROOT } else { SidedRank(0) };
     let hash = communicator.hints.wanted.hash() as usize;
     let arrival = Arrival::board(no_root, (OF_LIBRARY, 1), hash);
     Party::join(&mut process.communicators, comm, call, false)?.announce_in(process, &arrival)

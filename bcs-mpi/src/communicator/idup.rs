@@ -59,7 +59,7 @@ pub(crate) fn begin(
         let mut told = chosen.0.to_ne_bytes();
         let [a, b, c, d] = told;
         let own = [a, b, c, d, all.get().into()];
-        let arrival = Arrival::of_library(CollectiveKind::Board, root.0);
+        let arrival = Arrival::of_library(CollectiveKind::Board, root);
         // SAFETY: the future keeps it until the answer is there.
         let meet = unsafe { party.meet(&arrival, own.as_ptr(), own.len(), true) };
         if party.size > 1

@@ -152,7 +152,7 @@ pub(super) fn build(
     let all = groups.everybody();
     let position = all.member(process.place.rank).unwrap_or_default();
     let local = local_members(process.port.memory(), &all, position)?;
-    let on_nic = (groups.side().member(new.rank.0), all.size());
+    let on_nic = (groups.side().member(new.rank), all.size());
     let peers = groups.peers;
     let new = Communicator { peer_count: peers.size(), peers, local_comm, on_nic, local, ..new };
     store(process, Some(new), shared)

@@ -20,7 +20,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use bcs_core::Rank;
 use nic_emu::contexts::Context;
 use nic_emu::memory::numbers::CommRank;
-use nic_emu::root::Side;
+use nic_emu::root::{Side, SidedRank};
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ pub struct Communicator {
     /// Whether the program has chosen that.
     pub error_handler_was_set: bool,
     /// What the NIC calls this process, and how many take part in what it does for all: of an
-    /// intercommunicator, its rank with its group ([`nic_emu::root`]), and the members of both groups.
-    pub on_nic: (u32, u32),
+    /// intercommunicator, the members of both groups.
+    pub on_nic: (SidedRank, u32),
     /// Position among those of these that are on this node, and their number.
     pub local: (u16, u16),
     /// Collectives so far.
@@ -91,7 +91,7 @@ impl Communicator {
             name: String::new(),
             error_handler: MPI_ERRORS_ARE_FATAL,
             error_handler_was_set: false,
-            on_nic: (rank.0, group.size()),
+            on_nic: (rank.into(), group.size()),
             local,
             sequence: 0,
             history: History::default(),

@@ -19,7 +19,7 @@ impl History {
     pub fn add(&mut self, announced: &Collective) {
         let Collective { operation: (op, element), root, call, most_bytes, sequence, .. } = announced;
         let small =
-            u64::from(*op) | u64::from(*element) << 8 | u64::from(*call) << 16 | u64::from(*root) << 32;
+            u64::from(*op) | u64::from(*element) << 8 | u64::from(*call) << 16 | u64::from(root.0) << 32;
         for word in [small, *most_bytes, u64::from(*sequence)] {
             self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
         }
@@ -31,6 +31,7 @@ mod tests {
     use super::*;
     use nic_emu::contexts::Context;
     use nic_emu::descriptor::CollectiveKind;
+    use nic_emu::root::SidedRank;
 
     #[test]
     fn histories_differ_in_everything_that_members_have_to_say_alike_and_in_its_order() {
@@ -38,8 +39,8 @@ mod tests {
             kind: CollectiveKind::Announcement,
             operation: (1, 2),
             context: Context(3),
-            comm: (0, 2),
-            root: 0,
+            comm: (SidedRank(0), 2),
+            root: SidedRank(0),
             call: 4,
             most_bytes: 8,
             sequence: 0,
@@ -50,12 +51,12 @@ mod tests {
             announced.iter().for_each(|announced| history.add(announced));
             history
         };
-        let other_member = Collective { comm: (1, 2), ..one };
+        let other_member = Collective { comm: (SidedRank(1), 2), ..one };
         assert_eq!(of(&[one]), of(&[other_member]));
         let others = [
             Collective { operation: (2, 2), ..one },
             Collective { operation: (1, 3), ..one },
-            Collective { root: 1, ..one },
+            Collective { root: SidedRank(1), ..one },
             Collective { call: 5, ..one },
             Collective { most_bytes: 9, ..one },
             Collective { sequence: 1, ..one },

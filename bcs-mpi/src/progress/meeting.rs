@@ -18,6 +18,7 @@ use nic_emu::contexts::Context;
 use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
 use nic_emu::memory::numbers::{CommRank, RequestId, SlabId};
 use nic_emu::port::{Awaits, Collective, Release};
+use nic_emu::root::SidedRank;
 use nic_emu::status::WaitingFor;
 
 /// What a member reaches.
@@ -27,30 +28,32 @@ pub struct Arrival {
     pub kind: CollectiveKind,
     /// `ReduceOp` and `ElementType` of a reduction.
     pub operation: (u8, u8),
-    /// The root's rank; 0 where there is none.
-    pub root: u32,
+    /// The root, if there is one.
+    pub root: SidedRank,
     /// For a board: the most that any member contributes, about which all say the same.
     pub most_bytes: usize,
 }
 
 impl Arrival {
     /// A barrier.
-    pub const BARRIER: Self = Self { kind: CollectiveKind::Barrier, ..Self::board(0, (0, 0), 0) };
+    pub const BARRIER: Self =
+        Self { kind: CollectiveKind::Barrier, operation: (0, 0), root: SidedRank(0), most_bytes: 0 };
 
     /// A board; or what is said in an announcement, whose kind [`super::Party::announce`] sets.
-    pub const fn board(root: u32, operation: (u8, u8), most_bytes: usize) -> Self {
-        Self { kind: CollectiveKind::Board, operation, root, most_bytes }
+    #[inline]
+    pub fn board(root: impl Into<SidedRank>, operation: (u8, u8), most_bytes: usize) -> Self {
+        Self { kind: CollectiveKind::Board, operation, root: root.into(), most_bytes }
     }
 
     /// What the library makes members agree on by itself: neither `root` nor bytes are the program's.
-    pub fn of_library(kind: CollectiveKind, root: u32) -> Self {
+    pub fn of_library(kind: CollectiveKind, root: CommRank) -> Self {
         Self { kind, ..Self::board(root, (OF_LIBRARY, 0), 0) }
     }
 
-    /// The root, if who waits waits for that alone.
+    /// The root, if who waits waits for that alone: in an intracommunicator.
     #[inline]
     pub(super) fn awaited(&self) -> Option<CommRank> {
-        (self.kind == CollectiveKind::Broadcast).then_some(CommRank(self.root))
+        (self.kind == CollectiveKind::Broadcast).then_some(CommRank(self.root.0))
     }
 
     /// What the NIC is told of it: the collective with this number in a context, of members of which this one
@@ -61,7 +64,7 @@ impl Arrival {
         sequence: u32,
         call: Primitive,
         context: Context,
-        (comm, local): ((u32, u32), (u16, u16)),
+        (comm, local): ((SidedRank, u32), (u16, u16)),
     ) -> Collective {
         let &Self { kind, operation, root, most_bytes } = self;
         let (call, most_bytes) = (call.index() as u8, most_bytes as u64);
@@ -235,7 +238,7 @@ pub fn gather_all<const BYTES: usize>(
     own: [u8; BYTES],
 ) -> MpiResult<Vec<[u8; BYTES]>> {
     let mut all = vec![own; process.communicator(comm)?.size as usize];
-    let board = Arrival::of_library(CollectiveKind::Board, 0);
+    let board = Arrival::of_library(CollectiveKind::Board, CommRank(0));
     if all.len() > 1
         && let Some(release) = meet(process, call, comm, &board, &own)?
     {
@@ -264,7 +267,7 @@ pub fn agree(
     if size == 1 {
         return Ok(chosen);
     }
-    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root.0);
+    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
     let released = meet(process, call, comm, &arrival, &chosen.0.to_ne_bytes())?;
     Ok(match released {
         Some(Release::Result(payload)) if rank != root => {

@@ -34,6 +34,7 @@ use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::port::{Collective, Release, Send};
+use nic_emu::root::SidedRank;
 use nic_emu::slab::SLAB_BYTES;
 use nic_emu::status::WaitingFor;
 use std::cell::Cell;
@@ -68,7 +69,7 @@ pub struct Party {
     pub call: Primitive,
     /// Whom messages go to and come from.
     pub peers: Group,
-    on_nic: (u32, u32),
+    on_nic: (SidedRank, u32),
     local: (u16, u16),
     /// A call waits for the operation's end.
     pub blocks: bool,
@@ -152,7 +153,7 @@ impl Party {
             tag,
             call,
             peers,
-            on_nic: (0, 0),
+            on_nic: (SidedRank(0), 0),
             local: (0, 0),
             blocks: false,
             wanted: Wanted::default(),

@@ -14,6 +14,7 @@ use crate::memory::descriptor::{
 use crate::memory::doorbell::RingKind;
 use crate::memory::few;
 use crate::memory::ring::{CELL_WORDS, Words};
+use crate::memory::root::SidedRank;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::memory::status::WaitingFor;
 use crate::memory::{CommRank, Context, REQUESTS, Rank, RequestId, SlabId};
@@ -96,10 +97,10 @@ pub struct Collective {
     pub operation: (u8, u8),
     /// Context of the communicator.
     pub context: Context,
-    /// Rank (with its group, where there are two: [`crate::memory::root`]) and size in the communicator.
-    pub comm: (u32, u32),
-    /// The root ([`crate::memory::root`]).
-    pub root: u32,
+    /// Rank and size in the communicator.
+    pub comm: (SidedRank, u32),
+    /// The root.
+    pub root: SidedRank,
     /// The call that the program made, as `mds::Primitive` numbers it.
     pub call: u8,
     /// For a board: the most that any member contributes. All members have to say the same.

@@ -447,7 +447,7 @@ proptest! {
                 let reduces = matches!(kind, CollectiveKind::Reduce | CollectiveKind::Allreduce);
                 let operation = if reduces { (ReduceOp::Sum as u8, ElementType::I64 as u8) } else { (0, 0) };
                 let collective = Collective {
-                    kind, operation, context: Context(3), comm: (rank as u32, nodes), root: 0, call: 0, most_bytes: 0, sequence, local: (0, 1),
+                    kind, operation, context: Context(3), comm: (CommRank(rank as u32).into(), nodes), root: CommRank(0).into(), call: 0, most_bytes: 0, sequence, local: (0, 1),
                 };
                 let bytes = if kind == CollectiveKind::Barrier { 0 } else { 8 };
                 // SAFETY: the buffer outlives the job.

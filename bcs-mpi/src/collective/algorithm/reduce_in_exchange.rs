@@ -61,7 +61,7 @@ async fn gather_shares(
     let longest = CommRank::all(party.size).map(|member| share(member).len()).max().unwrap_or(0);
     let place = |member: CommRank| combination.wanted(party.rank).part(share(member));
     if longest <= SLAB_BYTES {
-        let arrival = Arrival::board(0, (0, 0), longest);
+        let arrival = Arrival::board(CommRank(0), (0, 0), longest);
         // SAFETY: the promise of `Memory::new`; at most a slab is buffered when it is posted.
         let release = unsafe { party.meet(&arrival, result.first(), result.bytes(), takes) }.await?;
         let Some(release) = release.filter(|_| takes) else { return Ok(()) };

@@ -82,7 +82,7 @@ pub(super) fn broadcast(
     }
     note_algorithm(Collective::bcast, policy::ON_NIC);
     let Agreed { signature: operation, .. } = block.agreed();
-    let arrival = Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root.0, operation, bytes) };
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root, operation, bytes) };
     let data = (if is_root { memory.first().cast_const() } else { null() }, bytes);
     let waits = (Some(root), bytes, None);
     // SAFETY: the block is readable; up to a slab nothing is read after this.
@@ -135,7 +135,7 @@ pub(super) fn bring(
     }
     note_algorithm(pattern.collective(), policy::ON_NIC);
     let (operation, root, is_row) =
-        (agreed.signature, pattern.root().0, matches!(pattern, Pattern::Scatter(_)));
+        (agreed.signature, pattern.root(), matches!(pattern, Pattern::Scatter(_)));
     let arrival = match is_row {
         true => Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root, operation, bytes) },
         false => Arrival::board(root, operation, each),
@@ -208,7 +208,7 @@ unsafe fn on_nic(
     (from, to, bytes): (*const u8, *mut u8, usize),
 ) -> MpiResult {
     let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
-    let arrival = Arrival { kind, ..Arrival::board(root.map_or(0, |root| root.0), operation, 0) };
+    let arrival = Arrival { kind, ..Arrival::board(root.unwrap_or_default(), operation, 0) };
     let (data, waits) = ((from, bytes), (root, bytes, None));
     // SAFETY: the caller's promise; up to a slab nothing is read after this.
     match unsafe { attend(process, (primitive, comm), waits, &arrival, data, !to.is_null())? } {

@@ -82,9 +82,9 @@ impl Sides {
     /// The NIC fails.
     pub fn announce_rooted(&self, role: Role, operation: (u8, u8), bytes: usize) -> MpiResult {
         let root = match role {
-            Role::Root => self.side.member(self.remote.rank.0),
+            Role::Root => self.side.member(self.remote.rank),
             Role::Idle => self.side.unknown(),
-            Role::Of(root) => self.side.other().member(root.0),
+            Role::Of(root) => self.side.other().member(root),
         };
         self.remote.announce(&Arrival::board(root, operation, bytes))
     }

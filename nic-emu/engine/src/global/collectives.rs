@@ -35,7 +35,6 @@ use crate::memory::descriptor::CollectiveKind;
 use crate::memory::groups;
 use crate::memory::instance::InstanceState;
 use crate::memory::linked::{NONE, Walk};
-use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
 use crate::threads::breach::break_context;
@@ -163,7 +162,7 @@ impl Collectives {
         let Some(mut gather) = self.gathers.remove(&(context, collective)) else { return Ok(()) };
         let instance = env.memory.instance(index)?;
         let agreed = gather.called().unwrap_or(Called::of(instance));
-        if gather.root_node == 0 && root::is_said_by_itself(agreed.root) {
+        if gather.root_node == 0 && agreed.root.is_said_by_itself() {
             break_context(env.completer, context, &report_of_no_root(context, agreed))?;
             return self.notice_breaches(env);
         }
@@ -354,13 +353,14 @@ mod tests {
     use crate::channel::OwnProcess;
     use crate::memory::Layout;
     use crate::memory::descriptor::CollectiveDescriptor;
+    use crate::memory::root::SidedRank;
     use crate::policy::Pacing;
     use crate::threads::completer::Completer;
     use bcs_core::LocalRank;
 
     const CONTEXT: Context = Context(3);
     /// What [`CollectiveDescriptor::of_two`] says of the call.
-    const CALLED: Called = Called { call: 0, kind: 0, operation: 0, root: 0, bytes: 0 };
+    const CALLED: Called = Called { call: 0, kind: 0, operation: 0, root: SidedRank(0), bytes: 0 };
 
     /// Calls a test as one of two nodes, with one rank on each: the first is the lead.
     fn on_node(node: u32, test: impl FnOnce(&mut Collectives, &mut Env<'_, '_>)) {

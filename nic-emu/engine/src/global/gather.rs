@@ -18,6 +18,7 @@ use super::record::{Kind, PostingSlice, Record, in_pieces};
 use crate::arithmetic::reduction_tree::{Block, ReductionTree};
 use crate::matching::called::Called;
 use crate::memory::contexts::Context;
+use crate::memory::root::SidedRank;
 use crate::threads::reduction::Reduction;
 use bcs_core::{NodeId, Rank};
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ pub fn called(record: &Record) -> Option<Called> {
         call: call as u32,
         kind: what as u32 & 0xff,
         operation: (what >> 8) as u32 & 0xff_ffff,
-        root: (what >> 32) as u32,
+        root: SidedRank((what >> 32) as u32),
         bytes,
     })
 }
@@ -146,7 +147,7 @@ impl Gather {
         slice: u64,
     ) -> Vec<Record> {
         let what =
-            called.kind as u64 | (called.operation as u64 & 0xff_ffff) << 8 | (called.root as u64) << 32;
+            called.kind as u64 | (called.operation as u64 & 0xff_ffff) << 8 | (called.root.0 as u64) << 32;
         let kind = if self.is_awaited { Kind::Up } else { Kind::Announced };
         let up = |words: [u64; 4]| {
             let [one, two, item, end] = words;

@@ -2,7 +2,7 @@
 
 use crate::memory::descriptor::{CollectiveDescriptor, CollectiveKind};
 use crate::memory::instance::Instance;
-use crate::memory::root;
+use crate::memory::root::SidedRank;
 
 /// What the words of operation and element type say where nothing is combined and any datatype may match.
 pub(crate) const ANY_SIGNATURE: u32 = 0;
@@ -21,8 +21,8 @@ pub(crate) struct Called {
     pub(crate) kind: u32,
     /// Operation and element type, or a signature.
     pub(crate) operation: u32,
-    /// The root ([`crate::memory::root`]).
-    pub(crate) root: u32,
+    /// The root.
+    pub(crate) root: SidedRank,
     /// The bytes about which all say the same.
     pub(crate) bytes: u64,
 }
@@ -34,7 +34,7 @@ impl Called {
             call: instance.call.get(),
             kind: instance.kind.get(),
             operation: instance.operation.get(),
-            root: instance.root.get(),
+            root: SidedRank(instance.root.get()),
             bytes: instance.bytes.get(),
         }
     }
@@ -62,7 +62,7 @@ impl Called {
     fn joined_to_another(self, other: Self) -> Option<Self> {
         let knows_less = |one: Self, other: Self| {
             let is_same_call = (one.call, one.kind) == (other.call, other.kind);
-            root::is_unknown(one.root) && is_same_call && root::are_of_one_group(one.root, other.root)
+            one.root.is_unknown() && is_same_call && one.root.is_of_the_group_of(other.root)
         };
         if knows_less(self, other) {
             return Some(other);

@@ -21,7 +21,7 @@ use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
 use crate::memory::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
 };
-use crate::memory::root::{self, Root};
+use crate::memory::root::{BOTH_WAYS, NO_ROOT, SidedRank};
 use crate::memory::{Context, Corrupt, NicMemory};
 use bcs_core::{LocalRank, NodeId, Rank};
 use mds::Primitive;
@@ -95,7 +95,7 @@ fn called_at(end: &EdgeEnd) -> Called {
         call: (end.check.call as u32).wrapping_sub(1),
         kind: CollectiveKind::Board as u32,
         operation: end.check.signature as u32,
-        root: 0,
+        root: SidedRank::default(),
         bytes: end.bytes,
     }
 }
@@ -146,7 +146,7 @@ pub(crate) fn report(
         };
         text += &format!("\n  {noun} {listed}: {called}");
     }
-    if begun.joined(came).is_some_and(|called| root::is_said_by_itself(called.root)) {
+    if begun.joined(came).is_some_and(|called| called.root.is_said_by_itself()) {
         text += &format!("\n  {NOBODY_IS_ROOT}");
     }
     let named = sides.iter().map(|(ranks, _)| ranks.len()).sum::<usize>();
@@ -164,7 +164,7 @@ impl fmt::Display for Called {
         let call = Primitive::ALL.get(self.call as usize);
         let name = call.map_or("MPI", |call| call.name());
         f.write_str(name)?;
-        if self.root == root::BOTH_WAYS {
+        if self.root == BOTH_WAYS {
             write!(f, ", {}", both_lengths(self.bytes))?;
             let tags = [self.operation as u8, (self.operation >> 8) as u8];
             return match tags {
@@ -180,8 +180,8 @@ impl fmt::Display for Called {
                 _ => write!(f, ", algorithms of collectives (bcs_collective) with hash {:08x}", self.bytes),
             };
         }
-        if is_rooted(name) && self.root != root::NO_ROOT {
-            write!(f, ", {}", Root(self.root))?;
+        if is_rooted(name) && self.root != NO_ROOT {
+            write!(f, ", root {}", self.root)?;
         }
         let reduces = combines_on_nic(self.kind);
         if op == OF_PROGRAM && combines(name) {
@@ -201,8 +201,8 @@ impl fmt::Display for Called {
             (bytes, false) => write!(f, ", {}", counted(bytes, "byte"))?,
             (bytes, true) => write!(f, ", {} of {elements}", counted(bytes, "byte"))?,
         }
-        if has_counts(name) && self.root != 0 && self.root < root::NO_ROOT {
-            write!(f, ", counts with hash {:08x}", self.root)?;
+        if has_counts(name) && (1..NO_ROOT.0).contains(&self.root.0) {
+            write!(f, ", counts with hash {:08x}", self.root.0)?;
         }
         Ok(())
     }
@@ -233,6 +233,7 @@ fn combines(call: &str) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::memory::numbers::CommRank;
     use crate::memory::root::Side;
 
     #[test]
@@ -258,13 +259,16 @@ mod tests {
             bytes,
         };
         let (first, second) = (Side::First, Side::Second);
-        let (idle, known) = (of(first.unknown(), 0, 0), of(first.member(2), 7, 80));
+        let [one, two] = [1, 2].map(CommRank);
+        let (idle, known) = (of(first.unknown(), 0, 0), of(first.member(two), 7, 80));
         assert_eq!((idle.joined(known), known.joined(idle)), (Some(known), Some(known)));
         assert_eq!(idle.joined(idle), Some(idle));
-        for other in [of(first.member(1), 7, 80), of(first.member(2), 7, 81), of(first.member(2), 8, 80)] {
+        for other in
+            [of(first.member(one), 7, 80), of(first.member(two), 7, 81), of(first.member(two), 8, 80)]
+        {
             assert_eq!((known.joined(other), other.joined(known)), (None, None));
         }
-        for other in [of(second.member(2), 7, 80), of(second.unknown(), 0, 0), of(2, 7, 80)] {
+        for other in [of(second.member(two), 7, 80), of(second.unknown(), 0, 0), of(two.into(), 7, 80)] {
             assert_eq!((idle.joined(other), other.joined(idle)), (None, None));
         }
         let another_call = Called { call: call + 1, ..idle };
@@ -304,7 +308,8 @@ mod tests {
             ),
         ] {
             let operation = operation.0 as u32 | (operation.1 as u32) << 8;
-            let called = Called { call: call.index() as u32, kind: kind as u32, operation, root: 2, bytes };
+            let (call, kind, root) = (call.index() as u32, kind as u32, SidedRank(2));
+            let called = Called { call, kind, operation, root, bytes };
             assert_eq!(called.to_string(), told);
         }
     }

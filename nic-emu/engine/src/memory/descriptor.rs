@@ -11,6 +11,7 @@ pub use words::{SendWords, encode_in_slabs, encode_inline, is_send, keep_in_pool
 
 use crate::memory::contexts::Context;
 use crate::memory::numbers::{CommRank, RequestId, SlabId};
+use crate::memory::root::SidedRank;
 use bcs_core::Rank;
 use std::fmt;
 
@@ -251,9 +252,8 @@ pub struct CollectiveDescriptor {
     pub element: u8,
     /// Context of the communicator.
     pub context: Context,
-    /// The poster's rank in the communicator; in an intercommunicator with its group
-    /// ([`crate::memory::root`]).
-    pub comm_rank: u32,
+    /// The poster's rank in the communicator.
+    pub comm_rank: SidedRank,
     /// Ranks in the communicator: of both groups, where there are two.
     pub comm_size: u32,
     /// Bytes of this member's contribution.
@@ -263,9 +263,9 @@ pub struct CollectiveDescriptor {
     pub agreed_bytes: u64,
     /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.
     pub call: u8,
-    /// The root ([`crate::memory::root`]); of a reduce-scatter, a hash of the numbers of elements that
-    /// members get; 0 where there is neither.
-    pub root: u32,
+    /// The root; of a reduce-scatter, a hash of the numbers of elements that members get; 0 where there is
+    /// neither.
+    pub root: SidedRank,
     /// The poster's request slot.
     pub request: RequestId,
     /// The contribution.

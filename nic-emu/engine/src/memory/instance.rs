@@ -37,7 +37,7 @@ pub struct Instance {
     pub kind: Word,
     /// Operation and element type of a reduction (low and second byte).
     pub operation: Word,
-    /// The root's rank in the communicator.
+    /// The root ([`SidedRank`](crate::memory::root::SidedRank)).
     pub root: Word,
     /// Members of the communicator on this node.
     pub expected: Word,

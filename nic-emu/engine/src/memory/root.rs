@@ -1,7 +1,7 @@
-//! The root of a collective, in a word, as members tell it to the NIC.
+//! A member in a word: as it calls itself to the NIC, and as all call the root of a collective.
 //!
-//! In an intracommunicator it is the root's rank. In an intercommunicator it says in which of the two
-//! groups the root is, and its rank there: members of the root's group that are not the root
+//! In an intracommunicator it is the member's rank. In an intercommunicator it says in which of the two
+//! groups the member is, and its rank there: members of the root's group that are not the root
 //! (MPI_PROC_NULL) know the group alone (MPI-5.0, §6.2.3).
 //!
 //! ```text
@@ -9,10 +9,25 @@
 //!  bits 0 to 29  a rank, or all ones where it is not known
 //! ```
 
+use crate::memory::numbers::CommRank;
 use std::fmt;
 
 const GROUP_SHIFT: u32 = 30;
 const UNKNOWN: u32 = (1 << GROUP_SHIFT) - 1;
+
+/// A member's rank, with its group where there are two; in place of a reduce-scatter's root a hash. 0 where
+/// there is no root to tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct SidedRank(pub u32);
+
+impl From<CommRank> for SidedRank {
+    /// A member of an intracommunicator.
+    #[inline(always)]
+    fn from(CommRank(rank): CommRank) -> Self {
+        Self(rank)
+    }
+}
 
 /// One of an intercommunicator's groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,60 +49,60 @@ impl Side {
     }
 
     /// A member of this group: what it calls itself, and others call it if it is the root.
-    pub const fn member(self, rank: u32) -> u32 {
-        (self as u32) << GROUP_SHIFT | rank & UNKNOWN
+    pub const fn member(self, CommRank(rank): CommRank) -> SidedRank {
+        SidedRank((self as u32) << GROUP_SHIFT | rank & UNKNOWN)
     }
 
     /// A root in this group that is not known.
-    pub const fn unknown(self) -> u32 {
-        self.member(UNKNOWN)
+    pub const fn unknown(self) -> SidedRank {
+        self.member(CommRank(UNKNOWN))
     }
+}
 
-    const fn of(root: u32) -> Option<Self> {
-        match root >> GROUP_SHIFT {
+/// In a collective of an intercommunicator that has no root.
+pub const NO_ROOT: SidedRank = SidedRank(3 << GROUP_SHIFT);
+/// In one in which each group gives to the other: what members agree on is said of either direction
+/// ([`crate::matching::both_ways`]).
+pub const BOTH_WAYS: SidedRank = SidedRank(NO_ROOT.0 | 1);
+
+impl SidedRank {
+    const fn side(self) -> Option<Side> {
+        match self.0 >> GROUP_SHIFT {
             1 => Some(Side::First),
             2 => Some(Side::Second),
             _ => None,
         }
     }
+
+    /// Whether whoever says that root knows of the operation only that it takes part: it is not the root, but
+    /// in its group.
+    pub(crate) const fn is_unknown(self) -> bool {
+        self.side().is_some() && self.0 & UNKNOWN == UNKNOWN
+    }
+
+    /// Whether one of the two groups has a member that has to say that it is this root.
+    pub(crate) const fn is_said_by_itself(self) -> bool {
+        self.side().is_some() && self.0 & UNKNOWN != UNKNOWN
+    }
+
+    /// Whether two words may be of the same root, of which one is not known.
+    pub(crate) fn is_of_the_group_of(self, other: Self) -> bool {
+        self.side() == other.side()
+    }
 }
 
-/// In a collective of an intercommunicator that has no root.
-pub const NO_ROOT: u32 = 3 << GROUP_SHIFT;
-/// In one in which each group gives to the other: what members agree on is said of either direction
-/// ([`crate::matching::both_ways`]).
-pub const BOTH_WAYS: u32 = NO_ROOT | 1;
-
-/// Whether whoever says that knows of the operation only that it takes part: it is not the root, but in
-/// its group.
-pub(crate) const fn is_unknown(root: u32) -> bool {
-    Side::of(root).is_some() && root & UNKNOWN == UNKNOWN
-}
-
-/// Whether one of the two groups has a member that has to say that it is this root.
-pub(crate) const fn is_said_by_itself(root: u32) -> bool {
-    Side::of(root).is_some() && root & UNKNOWN != UNKNOWN
-}
-
-/// Whether two words may be of the same root, of which one is not known.
-pub(crate) fn are_of_one_group(one: u32, other: u32) -> bool {
-    Side::of(one) == Side::of(other)
-}
-
-/// "root 2", "root 2 of the first group"
-pub(crate) struct Root(pub(crate) u32);
-
-impl fmt::Display for Root {
+/// "2", "2 of the first group"
+impl fmt::Display for SidedRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rank = self.0 & UNKNOWN;
-        let group = match Side::of(self.0) {
-            None => return write!(f, "root {}", self.0),
+        let group = match self.side() {
+            None => return write!(f, "{}", self.0),
             Some(Side::First) => "the first group",
             Some(Side::Second) => "the second group",
         };
-        match is_unknown(self.0) {
-            true => write!(f, "root MPI_PROC_NULL in {group}"),
-            false => write!(f, "root {rank} of {group}"),
+        match self.is_unknown() {
+            true => write!(f, "MPI_PROC_NULL in {group}"),
+            false => write!(f, "{rank} of {group}"),
         }
     }
 }
@@ -99,26 +114,29 @@ mod tests {
     #[test]
     fn roots_of_two_groups_are_told_apart_from_each_other_and_from_ranks() {
         let (first, second) = (Side::First, Side::Second);
-        assert!(!is_unknown(NO_ROOT) && !is_said_by_itself(NO_ROOT));
-        let all = [0, 7, first.member(0), first.member(7), second.member(0), second.member(7)];
+        assert!(!NO_ROOT.is_unknown() && !NO_ROOT.is_said_by_itself());
+        let ranks = [0, 7].map(CommRank);
+        let members = |side: Side| ranks.map(|rank| side.member(rank));
+        let all = [ranks.map(SidedRank::from), members(first), members(second)].concat();
         for (i, one) in all.iter().enumerate() {
-            assert!(!is_unknown(*one));
-            assert_eq!(is_said_by_itself(*one), i >= 2);
+            assert!(!one.is_unknown());
+            assert_eq!(one.is_said_by_itself(), i >= 2);
             for (j, other) in all.iter().enumerate() {
-                assert_eq!((one == other, are_of_one_group(*one, *other)), (i == j, i / 2 == j / 2));
+                assert_eq!((one == other, one.is_of_the_group_of(*other)), (i == j, i / 2 == j / 2));
             }
         }
         for side in [first, second] {
-            assert!(is_unknown(side.unknown()) && !is_said_by_itself(side.unknown()));
-            assert!(are_of_one_group(side.unknown(), side.member(3)));
-            assert!(!are_of_one_group(side.unknown(), side.other().member(3)));
+            let unknown = side.unknown();
+            assert!(unknown.is_unknown() && !unknown.is_said_by_itself());
+            assert!(unknown.is_of_the_group_of(side.member(CommRank(3))));
+            assert!(!unknown.is_of_the_group_of(side.other().member(CommRank(3))));
         }
     }
 
     #[test]
     fn a_root_is_told_with_its_group() {
-        assert_eq!(Root(3).to_string(), "root 3");
-        assert_eq!(Root(Side::First.member(3)).to_string(), "root 3 of the first group");
-        assert_eq!(Root(Side::Second.unknown()).to_string(), "root MPI_PROC_NULL in the second group");
+        assert_eq!(SidedRank::from(CommRank(3)).to_string(), "3");
+        assert_eq!(Side::First.member(CommRank(3)).to_string(), "3 of the first group");
+        assert_eq!(Side::Second.unknown().to_string(), "MPI_PROC_NULL in the second group");
     }
 }

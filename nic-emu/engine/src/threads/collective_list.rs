@@ -14,7 +14,6 @@ use crate::memory::departure::give_back_slabs;
 use crate::memory::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::linked::NONE;
-use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, LocalRank, NicMemory, checked};
 use crate::policy;
@@ -68,16 +67,16 @@ pub fn arrive(
     let has_all = arrived == instance.expected.get();
     let is_root = descriptor.comm_rank == descriptor.root;
     let has_root = is_root || instance.root_member.get() != 0;
-    if has_all && !has_root && !instance.spans_nodes() && root::is_said_by_itself(called.root) {
+    if has_all && !has_root && !instance.spans_nodes() && called.root.is_said_by_itself() {
         return Ok(Arrival::Mismatch(index));
     }
     if called != begun {
         instance.operation.set(called.operation);
-        instance.root.set(called.root);
+        instance.root.set(called.root.0);
         instance.bytes.set(called.bytes);
     }
     member.local_rank.set(local_rank);
-    member.comm_rank.set(descriptor.comm_rank);
+    member.comm_rank.set(descriptor.comm_rank.0);
     member.request.set(descriptor.request);
     member.bytes.set(descriptor.bytes);
     match descriptor.payload {
@@ -147,7 +146,7 @@ fn find_or_make(
     instance.sequence.set(descriptor.sequence);
     instance.kind.set(descriptor.kind as u32);
     instance.operation.set(operation(descriptor));
-    instance.root.set(descriptor.root);
+    instance.root.set(descriptor.root.0);
     instance.expected.set(descriptor.local_size as u32);
     instance.arrived.set(0);
     instance.bytes.set(descriptor.agreed_bytes);

@@ -25,6 +25,7 @@ use super::{
     ReceiveDescriptor, SendDescriptor,
 };
 use crate::memory::ring::{Cell, Words};
+use crate::memory::root::SidedRank;
 use crate::memory::{CommRank, Context, Corrupt, LocalRank, Rank, RequestId, SlabId};
 
 // How the payload words are to be read; in the flags byte of sends and collectives.
@@ -478,12 +479,12 @@ impl CollectiveDescriptor {
             op: 0,
             element: 0,
             context,
-            comm_rank,
+            comm_rank: SidedRank(comm_rank),
             comm_size: 2,
             bytes: 0,
             agreed_bytes: 0,
             call: 0,
-            root: 0,
+            root: SidedRank::default(),
             request: RequestId::NONE,
             payload: Payload::Inline([0; INLINE_BYTES]),
             sequence,
@@ -508,9 +509,9 @@ impl CollectiveDescriptor {
             | (self.call as u32) << 24;
         [
             pair(meta, self.context.0),
-            pair(self.comm_rank, self.comm_size),
+            pair(self.comm_rank.0, self.comm_size),
             bytes,
-            pair(self.root, self.request.0),
+            pair(self.root.0, self.request.0),
             payload[0],
             payload[1],
             payload[2],
@@ -534,11 +535,11 @@ impl CollectiveDescriptor {
             op: (meta >> 8) as u8,
             element: (meta >> 16) as u8,
             context: Context(high(words[0])),
-            comm_rank: low(words[1]),
+            comm_rank: SidedRank(low(words[1])),
             comm_size: high(words[1]),
             bytes,
             agreed_bytes,
-            root: low(words[3]),
+            root: SidedRank(low(words[3])),
             request: RequestId(high(words[3])),
             payload,
             sequence: low(words[7]),
@@ -608,6 +609,7 @@ mod tests {
         #[test]
         fn a_collective_survives_its_cell(kind in 1u8..=6, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 4], context in number(Context), request in number(RequestId), mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
             let [comm_rank, comm_size, root, sequence] = numbers;
+            let [comm_rank, root] = [comm_rank, root].map(SidedRank);
             let kind = CollectiveKind::from_wire(kind).unwrap();
             if matches!(payload, Payload::Inline(_)) {
                 bytes %= INLINE_BYTES as u64 + 1;
