@@ -23,8 +23,7 @@ macro_rules! table_of_algorithms {
             bcast(&Broadcast) {
                 "nic" Slab broadcast_on_nic, if |s| s.fits_nic() || s.can_move_slabs(),
                     when |s| s.fits_nic() && !s.spreads_by_messages() || s.is_up_to(BROADCAST_SLABS);
-                "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(),
-                    when |s| !s.is_pair_up_to(MOST_OF_A_PAIR);
+                "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(), when |s| !s.is_pair();
                 "binomial" Messages binomial_broadcast, if |_| true, when |_| true;
             }
             /// MPI_Gather and MPI_Gatherv.
@@ -59,7 +58,7 @@ macro_rules! table_of_algorithms {
                 "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
                     when |s| s.fits_board() && !s.meets_by_messages() || s.is_up_to(s.size());
                 "exchange" Exchange move_in_exchange, if |s| s.can_exchange(),
-                    when |s| !s.is_pair_up_to(2 * MOST_OF_A_PAIR);
+                    when |s| !s.swaps_by_messages();
                 "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
                 "nodes" Messages alltoall_by_nodes, if |s| s.shares_nodes(), when |s| s.carries_blocks();
                 "direct" Messages move_directly, if |_| true, when |_| true;
@@ -73,7 +72,7 @@ macro_rules! table_of_algorithms {
                 "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
                     when |s| s.fits_board() && !s.combines_by_messages();
                 "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(),
-                    when |s| !s.is_pair_up_to(MOST_OF_A_PAIRS_TREE);
+                    when |s| !s.is_a_pairs_tree();
                 "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
                 "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
                 "shares" Messages reduce_by_shares, if |s| s.travels_as_it_lies(), when |s| s.has_shares();

@@ -108,7 +108,8 @@ impl Rank<'_> {
         }
         let (end, which) = if self.me == from { (End::Source, 0) } else { (End::Destination, 1) };
         let address = self.buffers[self.me as usize][which];
-        let mine = Mine { end, buffer: Buffer { address, bytes: bytes as u64 }, other: None };
+        let mine =
+            Mine { end, buffer: Buffer { address, bytes: bytes as u64 }, other: None, receives: false };
         loop {
             let (policy, mut stores) = (&method.policy, self.stores.borrow_mut());
             match advance(self.memory, from, &mine, policy, &mut stores, &CrossMemoryAttach, ticks) {

@@ -19,6 +19,6 @@ mod test;
 
 pub use mode::Mode;
 pub use probe::{bcs_probe, waiting_for_message};
-pub use receive::{Received, bcs_recv};
+pub use receive::{Received, bcs_begin_recv, bcs_recv};
 pub use send::{bcs_send, bcs_send_filled};
 pub use test::bcs_test;

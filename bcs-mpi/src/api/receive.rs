@@ -51,8 +51,7 @@ pub unsafe fn bcs_recv(
         }
     }
     let whose = (peer_in_job, comm.0 as u64);
-    let what = || WaitingFor { bytes: bytes as u64, ..waiting_for_message(call, envelope, peer_in_job) };
-    process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
+    make_room(process, call, envelope, peer_in_job, bytes)?;
     if mode == Mode::NonBlocking {
         // SAFETY: the caller's promise.
         let request =
@@ -62,4 +61,38 @@ pub unsafe fn bcs_recv(
     // SAFETY: the caller's promise.
     let request = unsafe { process.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
     Ok(Received::Complete(bcs_test(process, call, request)?))
+}
+
+/// Begins a receive as [`bcs_recv`] does, for a call that sends meanwhile, and waits for it then.
+///
+/// # Safety
+/// As there.
+///
+/// # Errors
+/// The NIC fails.
+#[inline(always)]
+pub unsafe fn bcs_begin_recv(
+    process: &mut Guard,
+    call: Primitive,
+    envelope: &Envelope,
+    (peer_in_job, comm): (Rank, MPI_Comm),
+    (data, bytes, told): (*mut u8, usize, u16),
+) -> MpiResult<RequestId> {
+    make_room(process, call, envelope, peer_in_job, bytes)?;
+    let whose = (peer_in_job, comm.0 as u64);
+    // SAFETY: the caller's promise.
+    Ok(unsafe { process.port.begin_awaited_receive(envelope, whose, told, (data, bytes))? })
+}
+
+/// Waits until there is room for a receive.
+#[inline(always)]
+fn make_room(
+    process: &mut Guard,
+    call: Primitive,
+    envelope: &Envelope,
+    peer_in_job: Rank,
+    bytes: usize,
+) -> MpiResult {
+    let what = || WaitingFor { bytes: bytes as u64, ..waiting_for_message(call, envelope, peer_in_job) };
+    process.make_room(what, |port| port.lacks_cell(RingKind::Receive))
 }

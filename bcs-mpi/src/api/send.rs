@@ -41,7 +41,13 @@ pub unsafe fn bcs_send(
     };
     process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
     // SAFETY: the caller's promise.
-    match unsafe { process.port.post_send(send, data, bytes)? } {
+    let posted = unsafe {
+        match mode {
+            Mode::Blocking => process.port.post_blocking_send(send, data, bytes)?,
+            Mode::NonBlocking => process.port.post_send(send, data, bytes)?,
+        }
+    };
+    match posted {
         Posted::Complete => {
             process.port.nudge_receiver(send.destination, bytes)?;
             Ok(None)

@@ -42,16 +42,20 @@ const BROADCAST_SLABS: usize = 8;
 /// Bytes of a block up to which two members with a core each send each other messages where all would
 /// exchange. They neither meet nor wait until the other one has taken what lies in a lane. An alltoall of 16
 /// KB takes 2.4 µs so with near cores, and 6.0 by an exchange, of 256 KB 22 and 34, of 1 MB 108 both ways;
-/// with far cores of 16 KB 5.0 and 6.7, of 256 KB 36 and 31. A broadcast of 16 KB takes 1.4 and 2.6, with
-/// far cores 2.8 and 10.5, of 256 KB 8.7 and 10.3, and 20 and 22 (`storm run -n 2 --collective
-/// alltoall=direct,bcast=binomial microbench alltoall,bcast --sizes 16K,256K,1M`). Gathers and scatters are
-/// quicker by messages at any size: a scatter of 256 KB takes 14 and 27, with far cores 21 and 27, of 16 MB
-/// 3.8 ms and 5.4.
+/// with far cores of 16 KB 5.0 and 6.7, of 256 KB 36 and 31 (`storm run -n 2 --collective alltoall=direct
+/// microbench alltoall --sizes 16K,256K,1M`). Broadcasts, gathers and scatters are quicker by messages at any
+/// size: a broadcast of 16 KB takes 1.4 and 2.6, with far cores 2.8 and 10.5, of 256 KB 8.7 and 10.3, and 20
+/// and 22 (`bcast=binomial`), on an Intel Xeon 14 and 19, of 1 MB 42 and 65; a scatter of 256 KB 14 and 27,
+/// with far cores 21 and 27, of 16 MB 3.8 ms and 5.4.
 const MOST_OF_A_PAIR: usize = 256 << 10;
 
-/// Bytes of a vector up to which they combine along the tree: an allreduce of 16 KB takes 3.4 µs so, and 5.2
-/// by an exchange, 6.5 by shares (`storm run -n 2 --collective allreduce=tree microbench allreduce --sizes
-/// 16K`).
+/// The same of an alltoall where cores take written lines from each other quickly: 128 KB take 13 µs by
+/// messages there, and 19 by an exchange, 192 KB 17 and 12, 256 KB 22 and 16 (an Intel Xeon).
+const MOST_OF_A_QUICK_PAIR: usize = 128 << 10;
+
+/// Bytes of a vector up to which they combine along the tree where cores are slow to take written lines: an
+/// allreduce of 16 KB takes 3.4 µs so, and 5.2 by an exchange, 6.5 by shares; 5.4, 3.7 and 4.9 on an Intel
+/// Xeon (`storm run -n 2 --collective allreduce=tree microbench allreduce --sizes 16K`).
 const MOST_OF_A_PAIRS_TREE: usize = 16 << 10;
 
 /// Bytes of a block up to which a message costs more than they do.
@@ -273,7 +277,23 @@ impl<'a> Situation<'a> {
         self.size() == 2 && self.party.is_some_and(|party| party.is_on_one_node() && !party.is_crowded())
     }
 
-    /// The same, who give so many bytes at most.
+    /// The same, whose cores take written lines from each other quickly.
+    fn is_quick_pair(&self) -> bool {
+        self.is_pair() && !self.party.is_some_and(Party::has_slow_lines)
+    }
+
+    /// Two members combine vectors along the tree.
+    fn is_a_pairs_tree(&self) -> bool {
+        self.is_pair_up_to(MOST_OF_A_PAIRS_TREE) && !self.is_quick_pair()
+    }
+
+    /// Two members swap blocks of an alltoall by messages.
+    fn swaps_by_messages(&self) -> bool {
+        let most = if self.is_quick_pair() { MOST_OF_A_QUICK_PAIR } else { MOST_OF_A_PAIR };
+        self.is_pair_up_to(2 * most)
+    }
+
+    /// There are two members, who give so many bytes at most.
     fn is_pair_up_to(&self, bytes: usize) -> bool {
         self.bytes() <= bytes && self.is_pair()
     }
@@ -327,7 +347,7 @@ impl<'a> Situation<'a> {
     /// Members combine shares of a vector.
     fn has_shares(&self) -> bool {
         let least = if self.is_on_one_node() { LEAST_OF_SHARES } else { LEAST_BETWEEN_NODES };
-        self.bytes() >= least && !self.is_pair_up_to(MOST_OF_A_PAIRS_TREE)
+        self.bytes() >= least && !self.is_a_pairs_tree()
     }
 
     /// Members combine halves of a vector: where there are so many that a share is not worth a message, or

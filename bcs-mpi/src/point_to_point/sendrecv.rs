@@ -1,10 +1,10 @@
-//! Send and receive in one call (MPI-5.0, §3.10). A message that is complete when it is posted goes first;
-//! otherwise the receive is posted first, so the two cannot wait for each other.
+//! Send and receive in one call (MPI-5.0, §3.10). A short message, which is mostly complete when it is
+//! posted, goes first; otherwise the receive begins first. The two cannot wait for each other.
 
 use super::envelope::Source;
 use super::receive::{self, conclude};
 use super::send::{self, SendMode};
-use crate::api::{Mode, Received, bcs_recv, bcs_send, bcs_test};
+use crate::api::{Mode, Received, bcs_begin_recv, bcs_recv, bcs_send, bcs_test};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
@@ -104,9 +104,13 @@ impl Halves {
         let mut receive = None;
         if let Some((envelope, peer)) = &self.from {
             let (peer, place) = ((*peer, comm), self.buffer.place(self.told));
-            let mode = if sends_first { Mode::Blocking } else { Mode::NonBlocking };
             // SAFETY: the promise of `Elements::new`, and the request keeps a staged buffer.
-            receive = Some(unsafe { bcs_recv(process, call, envelope, peer, place, mode)? });
+            receive = Some(unsafe {
+                match mode == Mode::Blocking && !sends_first {
+                    true => Received::Request(bcs_begin_recv(process, call, envelope, peer, place)?),
+                    false => bcs_recv(process, call, envelope, peer, place, mode)?,
+                }
+            });
         }
         if !sends_first {
             // Where it blocks, the receive makes progress meanwhile.

@@ -203,6 +203,11 @@ impl Party {
         with(|process| Ok(process.port.is_crowded())).unwrap_or(false)
     }
 
+    /// Whether cores of this node are slow to take written lines from each other.
+    pub fn has_slow_lines(&self) -> bool {
+        with(|process| Ok(process.port.has_slow_lines())).unwrap_or(false)
+    }
+
     /// Whether messages to other nodes leave as soon as they are posted.
     pub fn sends_at_once(&self) -> bool {
         with(|process| Ok(process.port.sends_at_once())).unwrap_or(false)

@@ -5,7 +5,7 @@
 //! becomes readable when the NIC thread has found a deadlock or corrupt memory; `stop` ends the thread.
 
 use crate::arithmetic::Arithmetic;
-use crate::channel::CrossMemory;
+use crate::channel::{CrossMemory, has_slow_lines};
 use crate::hang::{HangReport, JobState};
 use crate::host::mapping::{self, MapError};
 use crate::host::nic_thread::{Finding, Network, NicThread};
@@ -117,6 +117,7 @@ impl NicHost {
         header.cross_memory.set(config.cross_memory as u32);
         header.pid_namespace.set(pid_namespace());
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
+        header.slow_lines.set(has_slow_lines().into());
         // What the launcher has taken from the links before ranks start comes before what they find there:
         // they drive none before the NIC thread has looked for the first time.
         header.remote.thread_drives.set(u32::from(placement.nodes() > 1));

@@ -9,9 +9,11 @@ use super::error::PortError;
 use super::lending::{SOME_REQUESTS, Waiting};
 use super::posting::about_receive;
 use super::rank_port::{Held, Port};
+use super::reading::MOST_READ_BYTES;
 use crate::matching::Envelope;
 use crate::memory::descriptor::{Check, ReceiveDescriptor};
 use crate::memory::doorbell::RingKind;
+use crate::memory::request::Delivery;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::{LocalRank, RECEIVE_RING, Rank, RequestId};
 use crate::port::outstanding::Purpose;
@@ -40,8 +42,42 @@ impl Port {
         signature: u16,
         place: (*mut u8, usize),
     ) -> Result<RequestId, PortError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.begin_receive_up_to(BUFFERED_BYTES, envelope, check, peer, signature, place) }
+    }
+
+    /// The same where the call that begins it waits for it: longer ones are held, too.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn begin_awaited_receive(
+        &mut self,
+        envelope: &Envelope,
+        peer: (Rank, u64),
+        signature: u16,
+        place: (*mut u8, usize),
+    ) -> Result<RequestId, PortError> {
+        let most = MOST_READ_BYTES as usize;
+        // SAFETY: the caller's promise.
+        unsafe { self.begin_receive_up_to(most, envelope, Check::NONE, peer, signature, place) }
+    }
+
+    #[inline(always)]
+    unsafe fn begin_receive_up_to(
+        &mut self,
+        most_bytes: usize,
+        envelope: &Envelope,
+        check: Check,
+        peer: (Rank, u64),
+        signature: u16,
+        place: (*mut u8, usize),
+    ) -> Result<RequestId, PortError> {
         if self.expects_few_receives()
-            && place.1 <= BUFFERED_BYTES
+            && place.1 <= most_bytes
             && let Some(request) = self.hold(*envelope, check, peer, signature, place)?
         {
             return Ok(request);
@@ -107,6 +143,7 @@ impl Port {
             // posted there since.
             self.post(RingKind::Receive, &descriptor.encode())?;
         }
+        self.status().end_looking();
         self.held.clear();
         Ok(())
     }
@@ -116,14 +153,19 @@ impl Port {
     /// something else is waited for.
     #[inline(never)]
     pub(super) fn step_held(&mut self, waiting: &mut Waiting) -> Result<Option<bool>, PortError> {
+        self.status().begin_looking(None);
         if self.claim_held()? {
             // Who receives as it sends posts no stream.
             self.offered = self.heads;
+            if self.held.is_empty() {
+                self.status().end_looking();
+            }
             waiting.restart();
             return Ok(Some(true));
         }
-        let is_awaited =
-            waiting.request == SOME_REQUESTS || self.held.iter().any(|held| held.request == waiting.request);
+        let is_awaited = waiting.request == SOME_REQUESTS
+            || self.held.iter().any(|held| held.request == waiting.request)
+            || self.outstanding.purpose(waiting.request) == Some(Purpose::Send);
         if !is_awaited || waiting.has_claimed_long() || !self.is_first_in_order() {
             self.post_held()?;
             return Ok(None);
@@ -153,32 +195,38 @@ impl Port {
         let Some(found) = self.first_message(sender)? else { return Ok(false) };
         let message = found.message().envelope();
         let takes = |held: &Held| held.sender == sender && held.envelope.takes(&message);
-        let claimed = match self.held.iter().position(takes) {
-            Some(at) if self.fits(&self.held[at], &found) && self.claim(&found, self.held[at].check)? => at,
-            _ => return self.post_held().map(|()| true),
+        let held = self.held.iter().position(takes);
+        let Some(at) = held.filter(|&at| self.fits(&self.held[at], &found)) else {
+            return self.post_held().map(|()| true);
         };
-        let request = self.held.remove(claimed).request;
-        match found.message().slab() {
-            None => self.slot(request)?.complete_inline(found.message()),
-            Some(slab) => {
-                let to = (self.local_rank, request);
-                Completer::new(&self.memory, self.pacing).complete_in_slabs(
-                    to,
-                    found.message(),
-                    sender,
-                    slab,
-                )?;
-            }
+        let Held { request, check, .. } = self.held[at];
+        let address = self.outstanding.place(request).map_or(0, |(address, _)| address);
+        // SAFETY: `begin_receive`'s caller vouches for the buffer, in which the message fits.
+        if !unsafe { self.claim(&found, check, address as *mut u8)? } {
+            return self.post_held().map(|()| true);
         }
+        self.held.remove(at);
+        let to = (self.local_rank, request);
+        let mut completer = Completer::new(&self.memory, self.pacing);
+        match (found.message().slab(), found.message().address()) {
+            (Some(slab), _) => completer.complete_in_slabs(to, found.message(), sender, slab)?,
+            (None, Some(_)) => {
+                let length = found.message().length().word();
+                completer.complete(to, (message.source, message.tag, length), &Delivery::InPlace)?;
+            }
+            (None, None) => self.slot(request)?.complete_inline(found.message()),
+        }
+        self.release_sender(&found)?;
         *some = true;
         Ok(true)
     }
 
-    /// Whether a message is as long as a receive wants it, if that is checked.
+    /// Whether a message is as long as a receive wants it, if that is checked; one in its sender's memory is
+    /// no longer than there is room.
     #[inline]
     fn fits(&self, held: &Held, found: &Found) -> bool {
-        let bytes = found.message().length().bytes();
-        held.check == Check::NONE
-            || self.outstanding.place(held.request).is_some_and(|(_, room)| room == bytes)
+        let (bytes, in_memory) = (found.message().length().bytes(), found.message().address().is_some());
+        let has_room = |(_, room)| room == bytes || held.check == Check::NONE && room > bytes;
+        held.check == Check::NONE && !in_memory || self.outstanding.place(held.request).is_some_and(has_room)
     }
 }

@@ -132,6 +132,7 @@ impl<'m> Keeper<'_, 'm> {
             let words = cell.read();
             if is_send(&words)
                 && let Some(receiver) = memory.local_rank(SendWords(&words).destination())?
+                && !memory.rank(receiver)?.claims.is_claimed(local_rank, cell.label())
                 && let Some(message) = self.movable(cell, receiver)
             {
                 found.push(message);

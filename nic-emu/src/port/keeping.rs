@@ -1,10 +1,10 @@
 //! Messages that come before their receives, as their sender and their receiver see them
 //! ([`crate::memory::unexpected`]).
 //!
-//! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A send that went
-//! by rendezvous all the same, as nothing could be taken, or as it is one of several slabs, is kept when its
-//! sender has waited for it for a while: so no standard send of at most
-//! [`crate::memory::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
+//! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A message that
+//! stays in memory all the same, as nothing could be taken, as it is one of several slabs, or as its receiver
+//! was to read it there, is kept when its sender has waited for it for a while: so no standard send of at
+//! most [`crate::memory::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
 
 use super::error::PortError;
 use super::keeper::{Keeper, Kept, Wanted};
@@ -15,7 +15,7 @@ use crate::host::waiting;
 use crate::memory::descriptor::Payload;
 use crate::memory::numbers::{RequestId, SlabId};
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
-use crate::policy::KEEPING_LOOKS;
+use crate::policy::{KEEPING_LOOKS, STREAM_PATIENCE_NS};
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
 
@@ -85,7 +85,7 @@ impl Port {
         if !self.leaves_streams() {
             return Ok(None);
         }
-        let mut stream = Stream::begin(self);
+        let mut stream = Stream::begin(self, STREAM_PATIENCE_NS);
         loop {
             let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_rank)?.returned);
             if slabs.is_some() || !stream.goes_on(self) {
@@ -125,7 +125,7 @@ impl Port {
 
     /// Moves messages of this rank into the pools of their receivers, as the processor; none when somebody
     /// else is the processor.
-    fn keep(&mut self, wanted: Wanted) -> Result<Option<Kept>, PortError> {
+    pub(super) fn keep(&mut self, wanted: Wanted) -> Result<Option<Kept>, PortError> {
         let memory = self.memory.clone();
         let Some(processor) = self.processor().try_hold() else { return Ok(None) };
         let mut completer = Completer::new(&memory, self.pacing);

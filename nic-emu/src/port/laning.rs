@@ -79,6 +79,12 @@ impl Port {
         self.waiting.shares_cores()
     }
 
+    /// Whether cores of this node are slow to take written lines from each other.
+    #[inline]
+    pub fn has_slow_lines(&self) -> bool {
+        self.memory.header().slow_lines.get() != 0
+    }
+
     /// Where another rank's lane is read next.
     #[inline]
     pub fn lane_reader(&self, local_rank: LocalRank) -> LaneReader {

@@ -201,7 +201,11 @@ impl Port {
             self.has_run.get_or_insert(false);
             let streams = self.take_stream();
             if streams == Some(RingKind::Send) {
-                waiting.stream = Some(Stream::begin(self));
+                waiting.stream = Some(Stream::begin(self, policy::STREAM_PATIENCE_NS));
+                return Ok(moved);
+            }
+            waiting.stream = self.patience_with_reader(waiting.request)?;
+            if waiting.stream.is_some() {
                 return Ok(moved);
             }
             if streams == Some(RingKind::Receive) {
@@ -266,6 +270,7 @@ impl Port {
             return;
         }
         self.status().set_activity(Activity::Computing);
+        self.status().end_looking();
         match self.has_run {
             // Who waits for many has a stream to receive, which is left to it.
             Some(false) if self.outstanding.len() > policy::STREAM_SENDS => self.served = 0,

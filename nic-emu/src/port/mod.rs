@@ -10,6 +10,7 @@
 //! | `posting`, `filling`, `room` | descriptors in rings; messages of several pieces; what a poster waits for |
 //! | `buffering` | messages in slabs of their sender |
 //! | `claiming`, `holding` | messages that a rank takes out of rings of others itself; receives that it holds for that |
+//! | `reading` | messages that it reads in their senders' memory for that |
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
 //! | `waits`, `lending`, `ahead`, `meeting` | how a rank waits, and lends its core; how it waits for a collective |
@@ -39,6 +40,7 @@ mod moving;
 pub mod outstanding;
 mod posting;
 mod rank_port;
+mod reading;
 mod room;
 mod stream;
 mod waits;

@@ -96,7 +96,7 @@ impl Port {
         let [(source, of_source), (destination, of_destination)] = record.ends();
         let other_request = if end == End::Source { of_destination } else { of_source };
         let other = if source == destination { Some(buffer_of(other_request)?) } else { None };
-        Ok(Mine { end, buffer: buffer_of(request)?, other })
+        Ok(Mine { end, buffer: buffer_of(request)?, other, receives: false })
     }
 
     /// Looks at transfers of this rank, from where the last call has stopped: at most at [`LOOKS`], until one
@@ -107,6 +107,7 @@ impl Port {
             let i = if self.next_moving < self.moving.len() { self.next_moving } else { 0 };
             self.next_moving = i;
             let Some(&OwnTransfer { transfer, mine, asked, .. }) = self.moving.get(i) else { break };
+            let mine = Mine { receives: self.outstanding.has_long_receives(), ..mine };
             let (policy, stores) = (&self.channel, &mut self.stores);
             match channel::advance(&self.memory, transfer, &mine, policy, stores, &CrossMemoryAttach, ticks)?
             {

@@ -8,6 +8,7 @@
 
 use crate::channel::Buffer;
 use crate::memory::{CommRank, Context, REQUESTS, Rank, RequestId};
+use crate::policy::LEAST_LEFT_BYTES;
 
 /// What a request was posted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,12 @@ struct SlotRecord {
 
 const _: () = assert!(size_of::<SlotRecord>() == 64);
 
+/// Whether a request is a receive with room for a message that is left in its sender's memory.
+#[inline(always)]
+fn is_long(purpose: Purpose, about: &About) -> bool {
+    purpose == Purpose::Receive && about.bytes >= LEAST_LEFT_BYTES as u64
+}
+
 /// The outstanding requests of a rank.
 ///
 /// Slots freed last are used first: they are the ones in a cache.
@@ -91,13 +98,15 @@ pub struct Outstanding {
     records: Vec<SlotRecord>,
     first_free: RequestId,
     count: u32,
+    long_receives: u32,
     collectives: u32,
     elsewhere: u32,
 }
 
 impl Default for Outstanding {
     fn default() -> Self {
-        Self { records: Vec::new(), first_free: RequestId::NONE, count: 0, collectives: 0, elsewhere: 0 }
+        let first_free = RequestId::NONE;
+        Self { records: Vec::new(), first_free, count: 0, long_receives: 0, collectives: 0, elsewhere: 0 }
     }
 }
 
@@ -109,6 +118,7 @@ impl Outstanding {
         let Some(record) = self.records.get_mut(request.index()) else { return self.grow(purpose, about) };
         self.first_free = record.next_free;
         self.count += 1;
+        self.long_receives += u32::from(is_long(purpose, &about));
         self.collectives += u32::from(purpose == Purpose::Collective);
         record.purpose = Some(purpose);
         // Word by word: what was stored in words, and is loaded in longer pieces, is waited for until all
@@ -127,6 +137,7 @@ impl Outstanding {
             return None;
         }
         self.count += 1;
+        self.long_receives += u32::from(is_long(purpose, &about));
         self.collectives += u32::from(purpose == Purpose::Collective);
         self.records.push(SlotRecord {
             name: UNNAMED,
@@ -143,6 +154,12 @@ impl Outstanding {
     #[inline(always)]
     fn record(&self, request: RequestId) -> Option<&SlotRecord> {
         self.records.get(request.index())
+    }
+
+    /// Whether there are receives with room for messages that are left in their senders' memory.
+    #[inline]
+    pub(crate) fn has_long_receives(&self) -> bool {
+        self.long_receives > 0
     }
 
     /// How many of them are collectives.
@@ -290,6 +307,7 @@ impl Outstanding {
         let record = self.records.get_mut(request.index())?;
         let purpose = record.purpose.take()?;
         self.count -= 1;
+        self.long_receives -= u32::from(is_long(purpose, &record.about));
         self.collectives -= u32::from(purpose == Purpose::Collective);
         record.landed = false;
         self.elsewhere -= u32::from(std::mem::take(&mut record.elsewhere));

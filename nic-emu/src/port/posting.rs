@@ -146,6 +146,33 @@ impl Port {
         data: *const u8,
         bytes: usize,
     ) -> Result<Posted, PortError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_send_of(send, data, bytes, false) }
+    }
+
+    /// The same where the caller waits until it is complete.
+    ///
+    /// # Safety
+    /// As [`Self::post_send`].
+    #[inline(always)]
+    pub unsafe fn post_blocking_send(
+        &mut self,
+        send: &Send,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Posted, PortError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_send_of(send, data, bytes, true) }
+    }
+
+    #[inline(always)]
+    unsafe fn post_send_of(
+        &mut self,
+        send: &Send,
+        data: *const u8,
+        bytes: usize,
+        blocks: bool,
+    ) -> Result<Posted, PortError> {
         self.reserve(RingKind::Send)?;
         if bytes <= INLINE_BYTES && !send.synchronous {
             // SAFETY: the caller's promise; the length was compared.
@@ -154,7 +181,7 @@ impl Port {
             return Ok(Posted::Complete);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_long_send(send, data, bytes) }
+        unsafe { self.post_long_send(send, data, bytes, blocks) }
     }
 
     /// [`Self::post_send`] of what does not ride in the descriptor, or has to be waited for.
@@ -164,6 +191,7 @@ impl Port {
         send: &Send,
         data: *const u8,
         bytes: usize,
+        blocks: bool,
     ) -> Result<Posted, PortError> {
         if (INLINE_BYTES + 1..PIPELINED_BYTES).contains(&bytes) && !send.synchronous {
             // SAFETY: the caller's promise; a slab is longer.
@@ -176,7 +204,10 @@ impl Port {
                 None => unsafe { self.post_awaited_send(send, data, bytes, None) },
             };
         }
-        let run = self.run_for(send.destination, bytes)?;
+        let run = match self.leaves_to_reader(send.destination, bytes, blocks)? {
+            true => None,
+            false => self.run_for(send.destination, bytes)?,
+        };
         let slabs = match run {
             Some(_) => run,
             // SAFETY: the caller's promise.

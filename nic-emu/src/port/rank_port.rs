@@ -58,6 +58,7 @@ pub struct Port {
     pub(super) begun: usize,
     /// So many had begun the time before that it was in vain to hold some.
     pub(super) begins_many: bool,
+    pub(super) reading: Reading,
     pub(super) keeping: Keeping,
     pub(super) edges: EdgeAllocator,
     pub(super) lane: LaneWriter,
@@ -106,6 +107,33 @@ pub(super) struct Held {
     pub(super) envelope: Envelope,
     /// What its message has to say alike.
     pub(super) check: Check,
+}
+
+/// Whether a rank reads messages in their senders' memory, by what came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    /// Messages in a row that were read in vain.
+    in_vain: u32,
+    /// Messages that are not read.
+    pausing: u32,
+}
+
+impl Reading {
+    /// Twice the messages that are not read after several in a row were read in vain, at most.
+    const MOST_IN_VAIN: u32 = 64;
+
+    /// Whether to read a message.
+    pub(super) fn may_read(&mut self) -> bool {
+        let reads = self.pausing == 0;
+        self.pausing = self.pausing.saturating_sub(1);
+        reads
+    }
+
+    /// A message was read, and was this rank's then, or not.
+    pub(super) fn note(&mut self, claimed: bool) {
+        self.in_vain = if claimed { 0 } else { (2 * self.in_vain + 1).min(Self::MOST_IN_VAIN) };
+        self.pausing = self.in_vain / 2;
+    }
 }
 
 /// A receive whose bytes are being copied out of slabs that its sender still fills.
@@ -174,6 +202,7 @@ impl Port {
             held: Vec::new(),
             begun: 0,
             begins_many: false,
+            reading: Reading::default(),
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
             lane: LaneWriter::default(),

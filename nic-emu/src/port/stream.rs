@@ -18,9 +18,9 @@ pub(super) struct Stream {
 
 impl Stream {
     #[inline(never)]
-    pub(super) fn begin(port: &Port) -> Self {
+    pub(super) fn begin(port: &Port, patience_ns: u64) -> Self {
         let (slice, now) = (port.memory.control().slice.get(), (port.clock)());
-        Self { slice, until_ns: now + STREAM_PATIENCE_NS, at_most_ns: now + STREAM_LIMIT_NS }
+        Self { slice, until_ns: now + patience_ns, at_most_ns: now + STREAM_LIMIT_NS }
     }
 
     /// Whether others run slices, or have lately.

@@ -47,7 +47,7 @@ fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> Resu
         End::Destination => (destination, source),
     };
     let is_to_itself = record.source.get() == record.destination.get();
-    let mine = Mine { end, buffer, other: is_to_itself.then_some(other) };
+    let mine = Mine { end, buffer, other: is_to_itself.then_some(other), receives: false };
     STORES.with_borrow_mut(|stores| {
         channel::advance(memory, transfer, &mine, policy, stores, &CrossMemoryAttach, ticks)
     })

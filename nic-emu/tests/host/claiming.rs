@@ -1,17 +1,18 @@
 //! Claims: a rank takes a message out of its sender's ring itself, whatever slices run meanwhile, and MPI's
 //! order holds.
 
-use crate::ports::{WAIT, envelope, message, ports, post, receive, send};
-use bcs_core::{Rank, SliceLength};
+use crate::ports::{WAIT, envelope, message, ports, ports_with, post, receive, send};
+use bcs_core::{LocalRank, Rank, SliceLength};
 use nic_emu::contexts::Context;
 use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
+use nic_emu::host::CrossMemory;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
 use nic_emu::memory::slab::{BUFFERED_BYTES, RUN_BYTES};
 use nic_emu::memory::status::Room;
 use nic_emu::memory::token::Holder;
-use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
+use nic_emu::memory::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};
 use nic_emu::memory::{NicMemory, SEND_RING};
 use nic_emu::port::{Outcome, Port, Posted, Send, now_ns};
 use nic_emu::threads::processor::{Lent, Processor};
@@ -31,6 +32,8 @@ fn next(state: &mut u64) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize
 }
+
+const MANY: usize = 20_000;
 
 /// Tag, length, and whether the sender waits for the match.
 fn plan(messages: usize, seed: u64) -> Vec<(i32, usize, bool)> {
@@ -105,6 +108,29 @@ fn claimed_and_posted_receives_take_messages_in_order_while_others_run_slices() 
 }
 
 #[test]
+fn what_a_sender_without_slabs_keeps_while_its_receiver_claims_comes_once() {
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
+    let bytes_of = |i: usize| [8_000, 100, 2_048, 30_000][i * 7 / 3 % 4];
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..MANY).for_each(|i| send(&mut sender, 1, &message(bytes_of(i), i), false)));
+        let mut state = 5;
+        for i in 0..MANY {
+            let mut buffer = vec![0xaa; bytes_of(i)];
+            let claimed = claim(&mut receiver, 1, &mut buffer, next(&mut state).is_multiple_of(2));
+            let outcome = claimed.unwrap_or_else(|| receive(&mut receiver, 1, &mut buffer));
+            assert_eq!(outcome.length.bytes(), bytes_of(i) as u64);
+            assert!(buffer == message(bytes_of(i), i), "message {i}");
+            // The receiver is slower than the sender, which keeps what it has sent again and again.
+            (0..next(&mut state) % 2_000).for_each(|_| std::hint::spin_loop());
+        }
+    });
+    run_slices(&memory);
+    assert_eq!(memory.header().slice.matched.get(), MANY as u64);
+    let kept = UnexpectedPool::of(&memory, LocalRank(1)).unwrap().messages();
+    assert!(kept > 100, "{kept} messages were kept");
+}
+
+#[test]
 fn a_ring_full_of_claimed_messages_is_emptied_by_its_owner() {
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     for i in 0..10_000 {
@@ -154,28 +180,53 @@ fn what_is_not_the_oldest_message_for_the_receive_is_not_claimed() {
 }
 
 #[test]
-fn a_message_whose_sender_waits_is_left_to_a_slice_and_so_is_every_one_with_fixed_slices() {
+fn a_message_that_cannot_be_read_is_left_to_a_slice_and_so_is_every_one_with_fixed_slices() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
-    let long = message(RUN_BYTES + 1, 3);
-    for (data, synchronous) in [(&long[..], false), (&long[..8], true)] {
-        assert!(matches!(post(&mut sender, 1, data, synchronous), Posted::Request(_)));
-        assert_eq!(claim(&mut receiver, 1, &mut vec![0; data.len()], false), None);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while sender.progress().unwrap() || !sender.requests().is_empty() {
-                    for request in sender.requests().requests() {
-                        sender.test(request).unwrap();
-                    }
+    let data = message(RUN_BYTES + 1, 3);
+    assert!(matches!(post(&mut sender, 1, &data, false), Posted::Request(_)));
+    assert_eq!(claim(&mut receiver, 1, &mut vec![0; data.len()], false), None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while sender.progress().unwrap() || !sender.requests().is_empty() {
+                for request in sender.requests().requests() {
+                    sender.test(request).unwrap();
                 }
-            });
-            let mut buffer = vec![0; data.len()];
-            receive(&mut receiver, 1, &mut buffer);
-            assert!(buffer == data);
+            }
         });
-    }
+        let mut buffer = vec![0; data.len()];
+        receive(&mut receiver, 1, &mut buffer);
+        assert!(buffer == data);
+    });
     let (_memory, mut sender, mut receiver) = ports("500us".parse().unwrap(), DEFAULT_LIMIT_BYTES);
     assert_eq!(post(&mut sender, 1, b"beat", false), Posted::Complete);
     assert_eq!(claim(&mut receiver, 1, &mut [0; 8], false), None);
+}
+
+#[test]
+fn a_message_whose_sender_waits_is_claimed_and_its_sender_goes_on() {
+    for cross_memory in [CrossMemory::Off, CrossMemory::WhereFaster] {
+        let elastic = SliceLength::Elastic;
+        let (memory, mut sender, mut receiver) = ports_with(cross_memory, elastic, DEFAULT_LIMIT_BYTES);
+        for (i, bytes) in
+            [0, 1, 24, 25, 2_048, 8_192, 8_193, 30_000, BUFFERED_BYTES, RUN_BYTES, RUN_BYTES + 1]
+                .into_iter()
+                .enumerate()
+        {
+            let data = message(bytes, i);
+            let Posted::Request(request) = post(&mut sender, 1, &data, true) else { panic!("{bytes} B") };
+            assert_eq!(sender.test(request).unwrap(), None, "{bytes} B, not received");
+            let mut buffer = vec![0xaa; bytes + 8];
+            let claimed = claim(&mut receiver, 1, &mut buffer[..bytes], false);
+            if claimed.is_none() {
+                // What is in memory that nobody may read, and what is too long, both ends move.
+                assert!(bytes > RUN_BYTES || cross_memory == CrossMemory::Off && bytes > BUFFERED_BYTES);
+                break;
+            }
+            assert!(buffer[..bytes] == data && buffer[bytes..] == [0xaa; 8], "{bytes} B");
+            assert!(sender.test(request).unwrap().is_some(), "{bytes} B, received");
+        }
+        run_slices(&memory);
+    }
 }
 
 /// Receives all of a plan in windows: many are begun at once, some for any source and some too long to be

@@ -24,13 +24,22 @@ pub const WAIT: WaitingFor = WaitingFor {
 
 /// The memory and the two ports; each rank may leave so many bytes unreceived. Without cross-memory attach.
 pub fn ports(slice: SliceLength, unexpected_bytes: u64) -> (Arc<NicMemory>, Port, Port) {
+    ports_with(CrossMemory::Off, slice, unexpected_bytes)
+}
+
+/// The same, with cross-memory attach or without.
+pub fn ports_with(
+    cross_memory: CrossMemory,
+    slice: SliceLength,
+    unexpected_bytes: u64,
+) -> (Arc<NicMemory>, Port, Port) {
     let config = NicConfig {
         job: bcs_core::JobId(1),
         placement: Placement::one_node(2),
         node: NodeId(0),
         slice,
         arithmetic: Arithmetic::Native,
-        cross_memory: CrossMemory::Off,
+        cross_memory,
         context_slots: nic_emu::memory::contexts::SLOTS,
         unexpected_bytes,
         emds: None,

@@ -49,7 +49,11 @@ impl Channel for CrossMemoryAttach {
             End::Destination => (Direction::Read, &piece.transfer.source_address),
         };
         let both = piece.activity == Activity::Polling;
-        let chunk = piece.policy.attach_chunk_bytes(piece.transfer.bytes.get(), both);
+        let bytes = piece.transfer.bytes.get();
+        if both && mine.end == End::Source && mine.receives && bytes <= piece.policy.left_bytes {
+            return Ok(Some(piece.waits()));
+        }
+        let chunk = piece.policy.attach_chunk_bytes(bytes, both);
         let mut done = 0;
         while done < piece.policy.step_bytes {
             let Some(range) = piece.pinned.claim(chunk)? else {

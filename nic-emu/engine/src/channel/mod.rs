@@ -39,7 +39,7 @@ mod stores;
 mod table;
 mod window;
 
-pub use crate::policy::channel::Policy;
+pub use crate::policy::channel::{Policy, has_slow_lines};
 pub use advance::{advance, advance_from_outside};
 pub use buffer::Buffer;
 pub use copy::copy;

@@ -28,6 +28,8 @@ pub struct Mine {
     pub buffer: Buffer,
     /// Of a message to itself: its buffer at the other end.
     pub other: Option<Buffer>,
+    /// Whether the rank expects a long message meanwhile.
+    pub receives: bool,
 }
 
 /// What became of one call.

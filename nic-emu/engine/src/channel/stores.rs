@@ -44,7 +44,7 @@ impl Stores {
         self.streaming && self.attempt == 0
     }
 
-    /// Whether a message of more than 64 KB is stored: where that is so quick that two copies take less time
+    /// Whether a message is stored that could be read: where that is so quick that two copies take less time
     /// than a system call and one copy, as far as is known. Past the caches it is. Where it is not, one in
     /// some is, so that a change is noticed.
     #[inline]

@@ -30,7 +30,8 @@ pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
 ///    slice, and is not quiet.
 /// 4. What could change that is a rank that goes on. A rank that was blocked at `T` goes on only when
 ///    something is completed for it; completions come of slices in which something is done, of which by (3)
-///    there is none; and one that was completed before has been seen: every rank has begun and ended a look
+///    there is none, or of ranks that claim messages, which count as computing, or count no looks, meanwhile;
+///    and one that was completed before has been seen: every rank has begun and ended a look
 ///    between its two states, or slept in both, and who completes wakes. Of room that has come back nobody
 ///    tells who waits for it: that rank has looked.
 pub fn is_deadlock(first: &[JobState], second: &[JobState]) -> Option<HangReport> {

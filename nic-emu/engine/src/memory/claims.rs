@@ -10,6 +10,9 @@
 //! claims. So a rank that finds the token free has its message. If it does not, it takes the token itself,
 //! and finds the message either still in the ring, where no processor passes it any more without seeing the
 //! claim; or passed over, of which the processor keeps a record; or taken, and then it retracts the claim.
+//!
+//! A sender that keeps its messages does so as the processor. It leaves those alone that are claimed; and one
+//! that it has kept no processor passes over, so that a claim which comes too late is retracted.
 
 use crate::memory::sync::{AtomicU64, Ordering, fence};
 use bcs_core::LocalRank;
@@ -54,13 +57,19 @@ impl Claims {
     /// of [`LocalRank::ELSEWHERE`] about messages from other nodes, which nobody claims.
     #[inline(always)]
     pub fn is_passed_over(&self, sender: LocalRank, label: u64) -> bool {
-        let Some(claimed) = self.claimed.get(sender.index()) else { return false };
-        // Sequentially consistent, as is the exchange by which the processor took the token.
-        if !(1..=claimed.load(Ordering::SeqCst)).contains(&label) {
-            return false;
+        let claimed = self.is_claimed(sender, label);
+        if claimed {
+            self.passed[sender.index()].store(label, Ordering::Relaxed);
         }
-        self.passed[sender.index()].store(label, Ordering::Relaxed);
-        true
+        claimed
+    }
+
+    /// Whether a message is claimed: for the processor.
+    #[inline(always)]
+    pub fn is_claimed(&self, sender: LocalRank, label: u64) -> bool {
+        // Sequentially consistent, as is the exchange by which the processor took the token.
+        let claimed = self.claimed.get(sender.index()).map_or(0, |claimed| claimed.load(Ordering::SeqCst));
+        (1..=claimed).contains(&label)
     }
 
     /// Whether a processor has passed over this message of a sender.

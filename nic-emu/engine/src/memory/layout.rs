@@ -138,6 +138,9 @@ pub struct Header {
     pub cross_memory: Word,
     /// Cores that the ranks of this node share: what the waiting policy goes by.
     pub cores: Word,
+    /// Not 0 where the node's cores are slow to take written lines from each other: one word, so that all
+    /// ranks choose alike.
+    pub slow_lines: Word,
     /// The pid namespace that ranks' numbers are of: the launcher's; 0 when it is not known.
     pub pid_namespace: Word,
 

@@ -1,12 +1,12 @@
 //! What a rank says of itself in NIC memory: whether it computes or waits, and for what.
 //!
-//! The rank alone writes its status; the processor and the program launcher read it. It decides how bytes
-//! move (a rank that waits can copy, one that computes cannot), who must be woken, and what a hang report
-//! says.
+//! The rank alone writes its status, but for what others tell it (transfers that have started, messages that
+//! were claimed); the processor, the program launcher and other ranks read it. It decides how bytes move (a
+//! rank that waits can copy, one that computes cannot), who must be woken, and what a hang report says.
 
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::wait_word::WaitWord;
-use crate::memory::{CommRank, Context, Rank, Word, Word64};
+use crate::memory::{CommRank, Context, LocalRank, Rank, Word, Word64};
 
 /// Where a rank is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -103,7 +103,7 @@ impl WaitingFor {
     };
 }
 
-/// A rank's status, three cache lines.
+/// A rank's status: four cache lines and a list.
 #[repr(C, align(64))]
 pub struct RankStatus {
     phase: AtomicU32,
@@ -138,14 +138,25 @@ pub struct RankStatus {
     pub transfers_started: AtomicU32,
     _pad2: [u32; 15],
 
+    /// Whose ring the rank looks into for a message to claim: [`NOBODY`], [`SEVERAL`], or a local rank,
+    /// counted from the next number on.
+    looks_into: Word,
+    /// Who has claimed a message that this rank waits for, since this rank has last asked; counted so, too.
+    claimed_by: Word,
+    _pad3: [u32; 14],
+
     /// The latest of them, by their number modulo the array's length.
     started: [Word; STARTED],
 }
 
+/// Of whose ring a rank looks into: nobody's, and several ranks'.
+const NOBODY: u32 = 0;
+const SEVERAL: u32 = 1;
+
 /// Started transfers that a rank is told by number; with more at once it looks through its requests.
 pub const STARTED: usize = 64;
 
-const _: () = assert!(size_of::<RankStatus>() == 192 + 4 * STARTED);
+const _: () = assert!(size_of::<RankStatus>() == 256 + 4 * STARTED);
 
 impl RankStatus {
     /// The rank's phase.
@@ -187,6 +198,46 @@ impl RankStatus {
     #[inline]
     pub fn set_activity(&self, activity: Activity) {
         self.activity.store(activity as u32, Ordering::Relaxed);
+    }
+
+    /// Says that the rank looks into this ring for a message to claim; into several without one.
+    #[inline]
+    pub fn begin_looking(&self, sender: Option<LocalRank>) {
+        self.looks_into.set(sender.map_or(SEVERAL, |sender| sender.0 + SEVERAL + 1));
+    }
+
+    /// Says that it does not any more.
+    #[inline]
+    pub fn end_looking(&self) {
+        self.looks_into.set(NOBODY);
+    }
+
+    /// Whether it looks into the ring of this rank.
+    #[inline]
+    pub fn looks_for(&self, sender: LocalRank) -> bool {
+        let looks_into = self.looks_into.get();
+        looks_into == SEVERAL || looks_into == sender.0 + SEVERAL + 1
+    }
+
+    /// A receiver says that it has claimed a message that the rank waits for.
+    #[inline]
+    pub fn note_claim(&self, receiver: LocalRank) {
+        self.claimed_by.set(receiver.0 + SEVERAL + 1);
+    }
+
+    /// Whether this receiver has claimed a message that the rank waits for, as the last one since the rank
+    /// asked. The rank asks.
+    #[inline]
+    pub fn take_claim(&self, receiver: LocalRank) -> bool {
+        let claimed = self.is_claimed_by(receiver);
+        self.claimed_by.set(NOBODY);
+        claimed
+    }
+
+    /// The same, without forgetting it.
+    #[inline]
+    pub fn is_claimed_by(&self, receiver: LocalRank) -> bool {
+        self.claimed_by.get() == receiver.0 + SEVERAL + 1
     }
 
     /// The process that is the rank, as the kernel numbers it; 0 before one is.

@@ -59,10 +59,11 @@ pub(crate) const FORGETTING_COPIES: u32 = 256;
 /// Ticks by which a reader takes 64 KB later from memory than from a near cache: some 3 µs.
 pub(crate) const FROM_MEMORY_TICKS: u64 = 7_000;
 
-/// Ticks in which 64 KB are stored through the caches, below which messages of 128 and 256 KB go through
-/// slabs. Where it takes 4,000 to 6,000 (2.6 GHz), these take 10 and 18 µs so, and 6.2 and 9.8 by attach;
-/// on a machine whose slabs move 54 GB/s, presumably in at most 3,500, 2.7 and 5.3, and 5.8 and 9.5 (`storm
-/// run -n 2 microbench latency --sizes 128K,256K`).
+/// Ticks in which 64 KB are stored through the caches, below which messages that could be read in their
+/// sender's memory, of 12 to 256 KB, go through slabs. Where it takes 4,000 to 6,000 (2.6 GHz), those of 128
+/// and 256 KB take 10 and 18 µs so, and 6.2 and 9.8 by attach; on a machine whose slabs move 54 GB/s,
+/// presumably in at most 3,500, 2.7 and 5.3, and 5.8 and 9.5 (`storm run -n 2 microbench latency --sizes
+/// 128K,256K`).
 pub(crate) const QUICK_TICKS: u64 = 3_500;
 
 /// Of messages that do not go through slabs for that, one in so many does.
@@ -115,6 +116,11 @@ pub struct Policy {
     pub patience: u32,
     /// Bytes of a claim by cross-memory attach at most: one system call, some 20 µs.
     pub attach_bytes: u64,
+    /// Bytes of a message that its sender leaves to a receiver that waits, where the sender waits for a
+    /// message itself, at most. Each then takes what it receives: exchanges of 128 and 256 KB take 19 and 33
+    /// µs so, and 23 and 43 where both ends move halves of all messages; of 1 MB 350 and 200 (`storm run -n 2
+    /// microbench exchange --sizes 128K,256K,1M`, an Intel Xeon).
+    pub left_bytes: u64,
     /// Bytes that one call moves before it returns to its caller: 80 µs by the slowest channel.
     pub step_bytes: u64,
     /// Calls in a row with nothing to do after which an end looks whether its peer still lives.
@@ -126,10 +132,11 @@ impl Policy {
     pub fn measured(local_ranks: u32, cores: u32) -> Self {
         Self {
             pipeline: cores == 0 || local_ranks <= cores,
-            window_bytes: window_bytes(),
+            window_bytes: large_window().unwrap_or(SMALL_WINDOW),
             learn: true,
             patience: 64,
             attach_bytes: 256 << 10,
+            left_bytes: 256 << 10,
             step_bytes: 1 << 20,
             idle_calls: 1 << 14,
         }
@@ -157,10 +164,17 @@ impl Policy {
     }
 }
 
-/// Twice the L2 cache on processors whose cores are slow to take written lines from each other (AMD, whose L3
-/// takes what an L2 drops); elsewhere a window that stays in the L2.
-fn window_bytes() -> usize {
-    const SMALL: usize = 256 << 10;
+/// Bytes of a window that stays in the L2.
+const SMALL_WINDOW: usize = 256 << 10;
+
+/// Whether this machine's cores are slow to take written lines from each other (AMD, whose L3 takes what an
+/// L2 drops).
+pub fn has_slow_lines() -> bool {
+    large_window().is_some()
+}
+
+/// Twice the L2 cache on processors whose cores are slow to take written lines from each other.
+fn large_window() -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::__cpuid;
@@ -171,10 +185,10 @@ fn window_bytes() -> usize {
         };
         // "AuthenticAMD" and "HygonGenuine", by their first four letters.
         if matches!(&vendor.ebx.to_le_bytes(), b"Auth" | b"Hygo") && l2_bytes > 0 {
-            return (2 * l2_bytes).clamp(SMALL, WINDOW_DATA_BYTES);
+            return Some((2 * l2_bytes).clamp(SMALL_WINDOW, WINDOW_DATA_BYTES));
         }
     }
-    SMALL
+    None
 }
 
 const _: () = {

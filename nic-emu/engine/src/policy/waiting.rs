@@ -31,6 +31,7 @@
 //! numbers of several nodes.
 
 use crate::memory::NicMemory;
+use crate::memory::slab::BUFFERED_BYTES;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -123,6 +124,13 @@ pub const STREAM_SENDS: u32 = 8;
 /// How long it waits for the next slice, in nanoseconds: longer than a receiver takes to post 64 receives
 /// (`microbench rate`: 1 µs 10 million messages a second, 3 to 20 µs 15).
 pub const STREAM_PATIENCE_NS: u64 = 5_000;
+
+/// Bytes of a message from which on it is left in the memory of a sender that goes on, or receives meanwhile,
+/// although it could go through slabs, where stores are not quick: its receiver reads it there.
+pub const LEAST_LEFT_BYTES: usize = BUFFERED_BYTES / 2 + 1;
+
+/// So much longer waits the sender of a message that its receiver is to read.
+pub const READING_NS_A_KB: u64 = 100;
 
 /// And in all.
 pub const STREAM_LIMIT_NS: u64 = 100_000;

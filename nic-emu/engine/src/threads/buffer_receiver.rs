@@ -128,8 +128,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let (mut passed, block) = (0, memory.rank(rank.local_rank)?);
         for cell in rank.cells(block, RingKind::Send)? {
             let words = cell.read();
-            let to = if is_send(&words) { SendWords(&words).destination() } else { break };
-            let Some(receiver) = memory.local_rank(to)? else { break };
+            let send = SendWords(&words);
+            if !is_send(&words) || send.is_kept() {
+                break;
+            }
+            let Some(receiver) = memory.local_rank(send.destination())? else { break };
             if !memory.rank(receiver)?.claims.is_passed_over(rank.local_rank, words[LABEL]) {
                 break;
             }
@@ -232,7 +235,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return self.push_outbound(sender, send.0);
         };
         let block = self.memory.rank(local_rank)?;
-        if block.claims.is_passed_over(sender, send.0[LABEL]) {
+        if !send.is_kept() && block.claims.is_passed_over(sender, send.0[LABEL]) {
             // Its receive has no descriptor, and counts as if it had.
             (self.matched, self.descriptors) = (self.matched + 1, self.descriptors + 1);
             return Ok(true);
@@ -267,7 +270,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return self.completer.complete_inline((local_rank, receive.request()), send);
         }
         if receive.is_unchecked()
-            && send.is_buffered(Check::NONE)
+            && send.is_claimable(Check::NONE)
+            && send.is_buffered()
             && let (Some(slab), Some(owner)) = (send.slab(), self.memory.local_rank(origin)?)
         {
             return self.completer.complete_in_slabs((local_rank, receive.request()), send, owner, slab);

@@ -192,8 +192,9 @@ impl<'a> SendWords<'a> {
         Length::from_word(self.0[2])
     }
 
+    /// The request of its sender, or [`RequestId::NONE`].
     #[inline(always)]
-    pub(crate) fn request(self) -> RequestId {
+    pub fn request(self) -> RequestId {
         RequestId(high(self.0[3]))
     }
 
@@ -204,20 +205,31 @@ impl<'a> SendWords<'a> {
         payload
     }
 
+    /// True when its bytes ride in it.
+    #[inline(always)]
+    pub fn is_inline(self) -> bool {
+        (self.0[0] >> 16) as u8 == INLINE
+    }
+
     /// True when its bytes ride in it and its sender waits for nothing: matching it is all there is to do.
     #[inline(always)]
-    pub fn is_buffered_inline(self) -> bool {
+    pub(crate) fn is_buffered_inline(self) -> bool {
         low(self.0[0]) == SEND as u32 | (INLINE as u32) << 16 && self.request() == RequestId::NONE
     }
 
-    /// True when its bytes ride in it or lie in slabs, its sender waits for nothing, and this is what its
-    /// receiver has to say alike.
+    /// True when its bytes ride in it or lie in slabs, and its sender waits for nothing.
     #[inline]
-    pub fn is_buffered(self, check: Check) -> bool {
+    pub(crate) fn is_buffered(self) -> bool {
         let place = (low(self.0[0]) >> 16) as u8;
-        low(self.0[0]) & !(0xff << 16) == SEND as u32 | (check.call as u32) << 24
-            && (place == INLINE || place == SLAB)
-            && self.request() == RequestId::NONE
+        (place == INLINE || place == SLAB) && self.request() == RequestId::NONE
+    }
+
+    /// True when its receiver can take it by itself, and its call and signature are those of its receive.
+    #[inline]
+    pub fn is_claimable(self, check: Check) -> bool {
+        let place = (low(self.0[0]) >> 16) as u8;
+        low(self.0[0]) & !(0xffff << 8) == SEND as u32 | (check.call as u32) << 24
+            && (place == INLINE || place == SLAB || place == MEMORY)
             && (check.call == 0 || self.length().signature() == check.signature)
     }
 
@@ -231,6 +243,24 @@ impl<'a> SendWords<'a> {
     #[inline(always)]
     pub(crate) fn is_in_memory(self) -> bool {
         (self.0[0] >> 16) as u8 == MEMORY
+    }
+
+    /// True when its bytes are in its receiver's pool: its sender has kept it before anybody claimed it.
+    #[inline(always)]
+    pub(crate) fn is_kept(self) -> bool {
+        (self.0[0] >> 16) as u8 == POOLED
+    }
+
+    /// Whether it lies in a cell as it was read there: its sender has not kept it since.
+    #[inline(always)]
+    pub fn is_as_read(self, cell: &Cell) -> bool {
+        cell.word(KIND) == self.0[KIND]
+    }
+
+    /// Where its bytes are in the sender's memory, if they are.
+    #[inline(always)]
+    pub fn address(self) -> Option<u64> {
+        self.is_in_memory().then_some(self.0[4])
     }
 
     /// As it is queued: with its sender's rank in the job.
