@@ -86,6 +86,13 @@ impl Halves {
         unsafe { bcs_send(process, call, to, (*peer, comm), self.message.data, self.message.bytes, mode) }
     }
 
+    /// Whether the message stays where it is until its receiver reads it.
+    #[inline(always)]
+    fn is_left_to_partner(&self, process: &Guard) -> bool {
+        let to = self.to.as_ref();
+        to.is_some_and(|(to, _)| process.port.leaves_to_partner(to.destination, self.message.bytes))
+    }
+
     /// Starts both; then waits for them, or answers the request that completes them. A message that was
     /// packed or set aside is kept with that.
     fn run(
@@ -99,6 +106,7 @@ impl Halves {
         // what the other rank has sent.
         let sends_first = mode == Mode::Blocking
             && self.message.bytes <= BUFFERED_BYTES / 2
+            && !self.is_left_to_partner(process)
             && process.port.lacks_cell(RingKind::Send).is_none();
         let mut send = if sends_first { self.send(process, call, comm, Mode::NonBlocking)? } else { None };
         let mut receive = None;
