@@ -8,7 +8,7 @@ use crate::process::Guard;
 use mds::Primitive;
 use nic_emu::doorbell::RingKind;
 use nic_emu::memory::numbers::{CommRank, RequestId};
-use nic_emu::port::{Posted, Send};
+use nic_emu::port::{Posted, Send, SendWait};
 use nic_emu::status::WaitingFor;
 
 /// Sends `bytes` bytes at `data`, for `comm`. `peer` is the destination's rank in the communicator. Answers
@@ -40,14 +40,13 @@ pub unsafe fn bcs_send(
         ..WaitingFor::SOMETHING
     };
     process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
-    // SAFETY: the caller's promise.
-    let posted = unsafe {
-        match mode {
-            Mode::Blocking => process.port.post_blocking_send(send, data, bytes)?,
-            Mode::NonBlocking => process.port.post_send(send, data, bytes)?,
-        }
+    let wait = match (mode, call) {
+        (Mode::NonBlocking, _) => SendWait::Later,
+        (Mode::Blocking, Primitive::Sendrecv | Primitive::SendrecvReplace) => SendWait::WithReceive,
+        (Mode::Blocking, _) => SendWait::Now,
     };
-    match posted {
+    // SAFETY: the caller's promise.
+    match unsafe { process.port.post_send_of(send, data, bytes, wait)? } {
         Posted::Complete => {
             process.port.nudge_receiver(send.destination, bytes)?;
             Ok(None)

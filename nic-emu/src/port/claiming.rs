@@ -281,7 +281,7 @@ mod tests {
     use crate::memory::slab::SLAB_BYTES;
     use crate::memory::status::WaitingFor;
     use crate::memory::token::Holder;
-    use crate::port::{Posted, Send, now_ns};
+    use crate::port::{Posted, Send, SendWait, now_ns};
     use crate::threads::processor::{Lent, Processor};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -306,7 +306,7 @@ mod tests {
         let send =
             Send { context, source, tag, destination, synchronous: false, check: Check::NONE, signature: 0 };
         // SAFETY: the callers' messages outlive their sends.
-        unsafe { sender.post_blocking_send(&send, message.as_ptr(), message.len()) }.unwrap()
+        unsafe { sender.post_send_of(&send, message.as_ptr(), message.len(), SendWait::Now) }.unwrap()
     }
 
     /// The same with a message that is posted, and its request.

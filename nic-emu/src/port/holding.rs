@@ -165,7 +165,7 @@ impl Port {
         }
         let is_awaited = waiting.request == SOME_REQUESTS
             || self.held.iter().any(|held| held.request == waiting.request)
-            || self.outstanding.purpose(waiting.request) == Some(Purpose::Send);
+            || self.is_send_to_be_read(waiting.request);
         if !is_awaited || waiting.has_claimed_long() || !self.is_first_in_order() {
             self.post_held()?;
             return Ok(None);
@@ -173,6 +173,12 @@ impl Port {
         self.ahead.fetch_line();
         let moved = self.move_bytes()?;
         Ok((!self.held.is_empty()).then_some(moved))
+    }
+
+    /// Whether this is a send whose receiver may read the message: both may be in `MPI_Sendrecv`.
+    fn is_send_to_be_read(&self, request: RequestId) -> bool {
+        self.outstanding.purpose(request) == Some(Purpose::Send)
+            && self.outstanding.about(request).is_some_and(|about| about.bytes <= MOST_READ_BYTES)
     }
 
     /// Claims messages of receives that are held, as far as they have come; true if there were some. Posts

@@ -52,7 +52,7 @@ pub use error::PortError;
 pub use laning::Giving;
 pub use lending::{SOME_REQUESTS, Waiting};
 pub use meeting::Awaits;
-pub use posting::{Collective, Posted, Send};
+pub use posting::{Collective, Posted, Send, SendWait};
 pub use rank_port::Port;
 pub use waits::Waits;
 pub use wiring::{Put, Take};

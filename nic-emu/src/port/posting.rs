@@ -79,6 +79,17 @@ impl Send {
     }
 }
 
+/// When a caller waits for a send that is not complete when it is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendWait {
+    /// Not in this call.
+    Later,
+    /// At once, and for nothing else.
+    Now,
+    /// At once, and for a receive that it holds.
+    WithReceive,
+}
+
 /// What became of a posted send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posted {
@@ -147,31 +158,20 @@ impl Port {
         bytes: usize,
     ) -> Result<Posted, PortError> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_send_of(send, data, bytes, false) }
+        unsafe { self.post_send_of(send, data, bytes, SendWait::Later) }
     }
 
-    /// The same where the caller waits until it is complete.
+    /// The same of a caller that says when it waits for its request.
     ///
     /// # Safety
     /// As [`Self::post_send`].
     #[inline(always)]
-    pub unsafe fn post_blocking_send(
+    pub unsafe fn post_send_of(
         &mut self,
         send: &Send,
         data: *const u8,
         bytes: usize,
-    ) -> Result<Posted, PortError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_send_of(send, data, bytes, true) }
-    }
-
-    #[inline(always)]
-    unsafe fn post_send_of(
-        &mut self,
-        send: &Send,
-        data: *const u8,
-        bytes: usize,
-        blocks: bool,
+        wait: SendWait,
     ) -> Result<Posted, PortError> {
         self.reserve(RingKind::Send)?;
         if bytes <= INLINE_BYTES && !send.synchronous {
@@ -181,7 +181,7 @@ impl Port {
             return Ok(Posted::Complete);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_long_send(send, data, bytes, blocks) }
+        unsafe { self.post_long_send(send, data, bytes, wait) }
     }
 
     /// [`Self::post_send`] of what does not ride in the descriptor, or has to be waited for.
@@ -191,7 +191,7 @@ impl Port {
         send: &Send,
         data: *const u8,
         bytes: usize,
-        blocks: bool,
+        wait: SendWait,
     ) -> Result<Posted, PortError> {
         if (INLINE_BYTES + 1..PIPELINED_BYTES).contains(&bytes) && !send.synchronous {
             // SAFETY: the caller's promise; a slab is longer.
@@ -204,7 +204,7 @@ impl Port {
                 None => unsafe { self.post_awaited_send(send, data, bytes, None) },
             };
         }
-        let run = match self.leaves_to_reader(send.destination, bytes, blocks)? {
+        let run = match self.leaves_to_reader(send.destination, bytes, wait)? {
             true => None,
             false => self.run_for(send.destination, bytes)?,
         };

@@ -13,8 +13,9 @@ use crate::host::cross_memory::CrossMemoryAttach;
 use crate::memory::claims::CLAIMED_SENDERS;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::status::Activity;
-use crate::memory::{Rank, RequestId};
+use crate::memory::{LocalRank, Rank, RequestId};
 use crate::policy::{LEAST_LEFT_BYTES, READING_NS_A_KB, STREAM_PATIENCE_NS};
+use crate::port::SendWait;
 use crate::port::outstanding::Purpose;
 
 /// Bytes of a message in its sender's memory that its receiver reads by itself, at most: of longer ones each
@@ -78,21 +79,27 @@ impl Port {
         &mut self,
         receiver: Rank,
         bytes: usize,
-        blocks: bool,
+        wait: SendWait,
     ) -> Result<bool, PortError> {
-        let least = if blocks { LEAST_READ_BYTES } else { LEAST_LEFT_BYTES };
+        let least = if wait == SendWait::Later { LEAST_LEFT_BYTES } else { LEAST_READ_BYTES };
         if !(least..=BUFFERED_BYTES).contains(&bytes) || !self.may_be_read() {
             return Ok(false);
         }
         let Some(receiver) = self.memory.local_rank(receiver)? else { return Ok(false) };
-        // Who holds a receive does more than wait for its message to be read, as in `MPI_Sendrecv`.
-        let waits = blocks && !self.holds();
+        let is_left = match wait {
+            SendWait::Later => true,
+            SendWait::WithReceive => bytes >= LEAST_LEFT_BYTES || !self.is_crowded(),
+            SendWait::Now => !self.is_crowded() && self.is_expected(receiver)?,
+        };
+        Ok(is_left && !self.stores.take_long_message())
+    }
+
+    /// Whether another rank looks for messages of this one, or is about to: it waits, and has claimed the
+    /// last one.
+    fn is_expected(&self, receiver: LocalRank) -> Result<bool, PortError> {
         let status = &self.memory.rank(receiver)?.status;
-        // Who waits, and has claimed the last message, may be about to look for the next.
-        let is_expected = status.looks_for(self.local_rank)
-            || self.status().is_claimed_by(receiver) && status.activity() == Activity::Polling;
-        let is_read = !waits || is_expected && !self.is_crowded();
-        Ok(is_read && !self.stores.take_long_message())
+        let has_claimed = || self.status().is_claimed_by(receiver) && status.activity() == Activity::Polling;
+        Ok(status.looks_for(self.local_rank) || has_claimed())
     }
 
     /// The patience of a rank that waits for this request, if that is a send for which its receiver looks, or
