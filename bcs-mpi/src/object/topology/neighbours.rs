@@ -96,7 +96,9 @@ mod tests {
     proptest! {
         #[test]
         fn on_a_grid_what_goes_down_a_dimension_arrives_from_above(grid in grids()) {
-            let all: Vec<_> = CommRank::all(grid.size()).map(|rank| Neighbours::of(&Topology::Cartesian(Arc::new(grid.clone())), rank)).collect();
+            let topology = Topology::Cartesian(Arc::new(grid.clone()));
+            let all: Vec<_> =
+                CommRank::all(grid.size()).map(|rank| Neighbours::of(&topology, rank)).collect();
             for (rank, of) in CommRank::all(grid.size()).zip(&all) {
                 prop_assert!(of.own.iter().all(|(to, from)| to ^ 1 == *from));
                 for (at, edge) in of.outgoing.iter().enumerate() {
@@ -105,7 +107,8 @@ mod tests {
                     let there = all[edge.peer.index()].incoming.iter().filter(|other| other.peer == rank).nth(before);
                     prop_assert_eq!(there.map(|there| there.block), Some(edge.block ^ 1));
                 }
-                let incoming: usize = all.iter().map(|other| other.outgoing.iter().filter(|edge| edge.peer == rank).count()).sum();
+                let outgoing = all.iter().flat_map(|other| &other.outgoing);
+                let incoming = outgoing.filter(|edge| edge.peer == rank).count();
                 prop_assert_eq!(incoming, of.incoming.len());
             }
         }

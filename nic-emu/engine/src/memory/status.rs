@@ -149,7 +149,7 @@ pub struct RankStatus {
     started: [Word; STARTED],
 }
 
-/// Of whose ring a rank looks into: nobody's, and several ranks'.
+/// Words for nobody's ring, and for several ranks' rings, in [`RankStatus::looks_into`].
 const NOBODY: u32 = 0;
 const SEVERAL: u32 = 1;
 
