@@ -5,8 +5,11 @@ use crate::hosts::{Cluster, HOSTS, time_of_day};
 use bcs_harness::c_programs::Compiled;
 use bcs_harness::processes::{kill, signal};
 use bcs_harness::runs::{Ended, Running, start};
-use bcs_harness::waiting::until;
+use bcs_harness::waiting::{BOUND, until};
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The most that a job may go on after its failure is known. The promise is a second; the machine may be
@@ -33,9 +36,13 @@ struct Talking {
 
 /// A job that is running, when its ranks have used processor time, and so talk.
 fn talking(cluster: &Cluster, program: &Compiled) -> Talking {
+    talking_over("tcp", cluster, program)
+}
+
+fn talking_over(network: &str, cluster: &Cluster, program: &Compiled) -> Talking {
     let logged = cluster.log("login").len();
     let path = program.program();
-    let words = ["-n", "4", "--ppn", "1", path.to_str().expect("a path of letters")];
+    let words = ["-n", "4", "--ppn", "1", "--network", network, path.to_str().expect("a path of letters")];
     let running = start(&mut cluster.storm_run(&words));
     let ranks = |running: &Running| {
         let is_rank = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == path);
@@ -100,6 +107,32 @@ fn a_launcher_that_is_killed_ends_its_job_with_its_hosts_name() {
     assert_ne!(ended.code(), 0, "{ended:?}");
     ended.says(&format!("the program launcher (process {victim}) on {VICTIM} was killed by signal 9"));
     assert_eq!(cluster.up(), HOSTS, "no host is lost");
+}
+
+#[test]
+fn a_launcher_that_is_stopped_holds_up_its_job_and_the_user_is_told_once() {
+    for network in ["quic", "tcp"] {
+        let (cluster, program) = (Cluster::take(), Compiled::by_mpicc(TALKERS));
+        let mut job = talking_over(network, &cluster, &program);
+        let stderr = BufReader::new(job.running.child.stderr.take().expect("a pipe"));
+        let (sender, lines) = channel();
+        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let says = |text: &str| {
+            let line = lines.recv_timeout(BOUND).expect("a line of storm");
+            assert!(line.contains(text), "over {network}: {line}");
+        };
+        let victim = cluster.launchers(VICTIM)[0];
+        signal(victim, libc::SIGSTOP);
+        let stopped = Stopped(victim);
+        says(&format!("storm: node {VICTIM} has not answered for 10 s, but its host is up"));
+        drop(stopped);
+        says(&format!("storm: node {VICTIM} answers again: the job goes on"));
+        job.running.signal(libc::SIGTERM);
+        let (ended, _) = job.end(|| {});
+        assert_eq!(ended.code(), 143, "{ended:?}");
+        says("storm: the job was ended by SIGTERM");
+        assert_eq!(cluster.up(), HOSTS, "no host is lost");
+    }
 }
 
 #[test]

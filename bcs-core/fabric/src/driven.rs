@@ -21,6 +21,16 @@ pub struct LinkDescriptors<'a> {
     pub sockets: Vec<(NodeId, BorrowedFd<'a>)>,
 }
 
+/// Whose silence it is that makes a node count as dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// That of its fabric, which is to be driven more often than the idle timeout: for nodes that are there
+    /// to answer.
+    Fabric,
+    /// That of its host: as long as the system there answers, the node is not lost, but works, or is stopped.
+    Host,
+}
+
 /// A fabric whose driver waits for it beside other things: it calls [`Fabric::progress`] when the descriptor
 /// is readable, because something has arrived, and when the timeout has passed.
 pub trait Driven: Fabric + AsFd + Send {
@@ -29,6 +39,12 @@ pub trait Driven: Fabric + AsFd + Send {
 
     /// Why there is no link to a node any more, as far as it is known; none while nothing is wrong with it.
     fn why_lost(&self, node: NodeId) -> Option<String>;
+
+    /// The nodes that have said nothing for the idle timeout although their hosts answer: they are stopped,
+    /// or very busy ([`Silence::Host`]).
+    fn stopped(&self) -> NodeSet {
+        NodeSet::new()
+    }
 
     /// Begins to bring up the links to these members: of two nodes that do so for each other, the lower one
     /// dials. Others come up when they are needed.

@@ -397,6 +397,10 @@ impl<F: Driven> Driven for RingRoad<F> {
         self.fabric.why_lost(node)
     }
 
+    fn stopped(&self) -> NodeSet {
+        self.fabric.stopped()
+    }
+
     fn take_remark(&mut self) -> Option<String> {
         self.fabric.take_remark()
     }

@@ -419,6 +419,11 @@ impl<M: GlobalMemory + Send> Driven for OfiFabric<M> {
         self.broken_link(node).map(str::to_owned)
     }
 
+    fn stopped(&self) -> NodeSet {
+        // Over the links that prove who a node is, it says something from time to time.
+        self.proven.stopped()
+    }
+
     fn take_remark(&mut self) -> Option<String> {
         self.remark.take()
     }

@@ -6,6 +6,7 @@
 //! counts. Invariant: nothing is handed on before the peer has proved who it is.
 
 use super::frame::{FrameBatch, FrameReader, Taken};
+use super::host::Inquiry;
 use super::link::Link;
 use bcs_core::ids::NodeId;
 use bcs_core::wire::{WireError, WireMessage};
@@ -87,6 +88,14 @@ pub enum PeerFault {
     Greeting { greeted: Hello, expected: Hello },
 }
 
+/// When the other end of a connection was heard last.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// Frames that came then, of those that QUIC's other end sends when it is driven.
+    frames: u64,
+    pub at: Instant,
+}
+
 /// A connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -98,6 +107,12 @@ pub struct Connection {
     pub timer: Option<Instant>,
     /// It is in the driver's list of connections to be driven.
     pub is_marked: bool,
+    /// As [`Self::note_heard`] has found it, where hosts are asked.
+    pub heard: Heard,
+    /// What is asked about the node's host, while the node is silent.
+    pub inquiry: Option<Box<Inquiry>>,
+    /// The node is silent, and its host answers.
+    pub is_stopped: bool,
     /// The other end has said that nothing more will come.
     pub is_departing: bool,
     /// This end has, and so much of it has been acknowledged.
@@ -116,13 +131,16 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(quic: quinn_proto::Connection, peer: Option<NodeId>, until: Instant) -> Self {
+    pub fn new(quic: quinn_proto::Connection, peer: Option<NodeId>, now: Instant, until: Instant) -> Self {
         Self {
             quic,
             stage: Stage::Shaking(until),
             peer,
             timer: None,
             is_marked: false,
+            heard: Heard { frames: 0, at: now },
+            inquiry: None,
+            is_stopped: false,
             is_departing: false,
             finished: [false; 2],
             acknowledged: [false; 2],
@@ -141,6 +159,15 @@ impl Connection {
         match self.stage {
             Stage::Shaking(until) | Stage::Greeting(until) => Some(until),
             Stage::Up | Stage::Over => None,
+        }
+    }
+
+    /// Looks whether something has come since it was called last. What counts has been authenticated.
+    pub fn note_heard(&mut self, now: Instant) {
+        let stats = self.quic.stats().frame_rx;
+        let frames = stats.acks + stats.ping + stats.stream;
+        if frames != self.heard.frames {
+            self.heard = Heard { frames, at: now };
         }
     }
 

@@ -9,6 +9,7 @@
 //! | `frame` | how messages lie in a stream |
 //! | `connection` | one QUIC connection: two streams each way |
 //! | `link` | the link to one other node: lifecycle and queues |
+//! | `host` | whether the host of a silent node answers |
 //! | `driver` | who moves it all: whoever polls |
 //! | `mapped_memory` | global memory that a node may have: as large as address space allows |
 //!
@@ -17,17 +18,18 @@
 //!
 //! **When what moves.** Calls queue; [`Fabric::progress`] and [`Fabric::wait`] send and receive. So several
 //! operations that are started together travel together. A fabric that is not polled for the idle timeout is
-//! taken for dead by the others. A driver with an event loop waits for [`QuicFabric::as_fd`] to become
-//! readable and for [`QuicFabric::next_timeout`] to pass, whichever comes first, and then calls
-//! [`Fabric::progress`].
+//! taken for dead by the others, or for stopped ([`Silence`]). A driver with an event loop waits for
+//! [`QuicFabric::as_fd`] to become readable and for [`QuicFabric::next_timeout`] to pass, whichever comes
+//! first, and then calls [`Fabric::progress`].
 //!
-//! **Who is dead.** A node whose link breaks: because nothing comes for the idle timeout, because it does not
-//! keep the protocol, because it cannot be reached when it is needed. One that leaves with
-//! [`QuicFabric::shutdown`] is not, unless operations include it.
+//! **Who is dead.** A node whose link breaks: because nothing comes for the idle timeout ([`Silence`] says
+//! from whom), because it does not keep the protocol, because it cannot be reached when it is needed. One
+//! that leaves with [`QuicFabric::shutdown`] is not, unless operations include it.
 
 mod connection;
 mod driver;
 mod frame;
+mod host;
 mod link;
 mod mapped_memory;
 mod options;
@@ -37,7 +39,7 @@ mod tests;
 mod tls;
 mod transport;
 
-pub use bcs_fabric::{BindError, LinkError, Member, NetworkId, RosterError};
+pub use bcs_fabric::{BindError, LinkError, Member, NetworkId, RosterError, Silence};
 pub use driver::QuicFabric;
 pub use link::LinkStatistics;
 pub use mapped_memory::{MapError, MappedMemory, Mapping, map_memory};
@@ -361,6 +363,10 @@ impl<M: GlobalMemory + Send> Driven for QuicFabric<M> {
 
     fn why_lost(&self, node: NodeId) -> Option<String> {
         self.broken_link(node).map(str::to_owned)
+    }
+
+    fn stopped(&self) -> NodeSet {
+        Self::stopped(self)
     }
 
     fn begin_connect(&mut self, nodes: &NodeSet) {

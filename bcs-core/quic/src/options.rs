@@ -2,7 +2,7 @@
 
 use bcs_core::PortRange;
 use bcs_credentials::Credential;
-use bcs_fabric::NetworkId;
+use bcs_fabric::{NetworkId, Silence};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -21,9 +21,12 @@ pub struct QuicOptions {
     pub fanout: usize,
     /// A link that is quiet says so this often, that the other end does not take it for broken.
     pub keep_alive: Duration,
-    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead. From 1
-    /// ms; the fabric must be driven more often than this.
+    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead: where
+    /// `silence` says so, if its host does not answer either. From 1 ms; else the fabric must be driven more
+    /// often than this.
     pub idle_timeout: Duration,
+    /// Whose silence breaks a link. All nodes say the same.
+    pub silence: Silence,
     /// A node that cannot be reached for so long when it is needed is dead.
     pub connect_timeout: Duration,
     /// How many bytes of this node's own operations may wait to be sent; more are refused as busy. One
@@ -42,7 +45,8 @@ pub struct QuicOptions {
 }
 
 impl QuicOptions {
-    /// Any port, and the default patience: keep-alive 100 ms, idle timeout 3 s, connect timeout 10 s.
+    /// Any port, and the default patience: keep-alive 100 ms, idle timeout 3 s of the fabric, connect timeout
+    /// 10 s.
     pub fn new(network: NetworkId, credential: Credential, listen: IpAddr) -> Self {
         Self {
             network,
@@ -52,6 +56,7 @@ impl QuicOptions {
             fanout: bcs_fabric::tree::DEFAULT_FANOUT,
             keep_alive: Duration::from_millis(100),
             idle_timeout: Duration::from_secs(3),
+            silence: Silence::Fabric,
             connect_timeout: Duration::from_secs(10),
             queue_bytes: 64 << 20,
             window_bytes: 4 << 20,

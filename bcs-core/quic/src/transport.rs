@@ -6,7 +6,7 @@
 
 use super::options::QuicOptions;
 use super::socket;
-use bcs_fabric::BindError;
+use bcs_fabric::{BindError, Silence};
 use quinn_proto::congestion::CubicConfig;
 use quinn_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use std::collections::HashMap;
@@ -35,7 +35,8 @@ const WINDOW_BYTES: std::ops::RangeInclusive<u32> = 1 << 16..=1 << 30;
 #[derive(Debug)]
 pub struct Transports {
     keep_alive: Duration,
-    idle_timeout: IdleTimeout,
+    /// QUIC's own: none where hosts are asked (`host`).
+    idle_timeout: Option<IdleTimeout>,
     window_bytes: u32,
     datagram_bytes: u16,
     /// By the address at the other end.
@@ -67,6 +68,7 @@ impl Transports {
         if !WINDOW_BYTES.contains(&window_bytes) {
             return refused("window_bytes", &window_bytes, "64 KiB to 1 GiB");
         }
+        let idle_timeout = (options.silence == Silence::Fabric).then_some(idle_timeout);
         let (paths, settings) = (HashMap::new(), HashMap::new());
         Ok(Self { keep_alive, idle_timeout, window_bytes, datagram_bytes, paths, settings })
     }
@@ -114,7 +116,7 @@ impl Transports {
             // The streams' windows bound what a connection keeps; bulk must not use up what control needs.
             .receive_window(VarInt::MAX)
             .send_window(u64::MAX)
-            .max_idle_timeout(Some(self.idle_timeout))
+            .max_idle_timeout(self.idle_timeout)
             .keep_alive_interval(Some(self.keep_alive))
             .initial_rtt(INITIAL_ROUND_TRIP)
             .mtu_discovery_config((distance > 0).then_some(discovery))

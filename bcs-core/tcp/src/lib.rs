@@ -46,10 +46,10 @@ mod poller;
 mod tests;
 mod tls;
 
-pub use bcs_fabric::{BindError, LinkError, Member, NetworkId, RosterError};
+pub use bcs_fabric::{BindError, LinkError, Member, NetworkId, RosterError, Silence};
 pub use driver::TcpFabric;
 pub use link::LinkStatistics;
-pub use options::{Silence, TcpOptions};
+pub use options::TcpOptions;
 
 use bcs_core::PortRange;
 use bcs_core::event::{EventId, EventTable};
@@ -299,6 +299,13 @@ impl<M: GlobalMemory> TcpFabric<M> {
         matches!(self.links.get(node.index()).map(|link| &link.state), Some(LinkState::Departed))
     }
 
+    /// The nodes that have said nothing for the idle timeout although their hosts answer.
+    pub fn stopped(&self) -> NodeSet {
+        let links = self.links.iter().zip((0..).map(NodeId));
+        let stopped = links.filter(|(link, _)| link.wire.as_ref().is_some_and(|wire| wire.is_stopped));
+        stopped.map(|(_, node)| node).collect()
+    }
+
     /// This node's global memory.
     pub fn memory(&self) -> &M {
         self.tree.memory()
@@ -499,6 +506,10 @@ impl<M: GlobalMemory + Send> Driven for TcpFabric<M> {
 
     fn why_lost(&self, node: NodeId) -> Option<String> {
         self.broken_link(node).map(str::to_owned)
+    }
+
+    fn stopped(&self) -> NodeSet {
+        Self::stopped(self)
     }
 
     fn begin_connect(&mut self, nodes: &NodeSet) {

@@ -78,6 +78,8 @@ pub(crate) struct Wire {
     /// When the other end was heard last, and when this end has spoken last.
     pub heard: Seen,
     pub spoken: Seen,
+    /// The other end says nothing, and its host answers.
+    pub is_stopped: bool,
     /// The poller watches for room in the socket.
     pub watches_writes: bool,
 }
@@ -86,7 +88,7 @@ impl Wire {
     pub fn new(owned: OwnedEnd, stream: TcpStream, now: Instant) -> Self {
         let seen = Seen { frames: 0, at: now };
         let assembly = Assembly::default();
-        Self { owned, stream, assembly, heard: seen, spoken: seen, watches_writes: false }
+        Self { owned, stream, assembly, heard: seen, spoken: seen, is_stopped: false, watches_writes: false }
     }
 }
 

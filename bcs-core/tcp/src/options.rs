@@ -2,22 +2,11 @@
 
 use bcs_core::PortRange;
 use bcs_credentials::Credential;
-use bcs_fabric::{BindError, NetworkId};
+use bcs_fabric::{BindError, NetworkId, Silence};
 use bcs_link::LinkLayout;
 use std::fmt::Debug;
 use std::net::IpAddr;
 use std::time::Duration;
-
-/// Whose silence it is that makes a node count as dead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silence {
-    /// That of its fabric, which is to be driven more often than the idle timeout: for nodes that are there
-    /// to answer.
-    Fabric,
-    /// That of its host: as long as the system there acknowledges what it is sent, the node is not lost, but
-    /// works, or is stopped.
-    Host,
-}
 
 /// How a node binds to its network.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use crate::host::wake_pipe::WakePipe;
 use crate::memory::abort;
 use crate::memory::status::Phase;
 use crate::memory::{Layout, NicMemory};
-use bcs_core::{JobId, LocalRank, NodeId, Placement, Rank, SliceIndex, SliceLength};
+use bcs_core::{JobId, LocalRank, NodeId, NodeSet, Placement, Rank, SliceIndex, SliceLength};
 use bcs_fabric::DrivenRoad;
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
 use rustix::event::{EventfdFlags, eventfd};
@@ -206,6 +206,12 @@ impl NicHost {
     pub fn finding(&self) -> Option<Finding> {
         let told = abort::said_by_nic(&self.memory).map(Finding::Told);
         told.or_else(|| self.thread.as_ref().and_then(NicThread::finding))
+    }
+
+    /// Other nodes of the job that have said nothing for long while their hosts answer: they are stopped, or
+    /// very busy.
+    pub fn stopped_nodes(&self) -> NodeSet {
+        self.thread.as_ref().map(NicThread::stopped).unwrap_or_default()
     }
 
     /// What every rank does and waits for, now.

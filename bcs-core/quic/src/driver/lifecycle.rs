@@ -12,7 +12,7 @@ use super::{HANDSHAKE_TIMEOUT, QuicFabric, UNPROVED_LIMIT, UNPROVED_UNVALIDATED_
 use bcs_core::global_memory::GlobalMemory;
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
-use bcs_fabric::Member;
+use bcs_fabric::{Member, Silence};
 use bytes::Bytes;
 use quinn_proto::{ConnectionError, ConnectionHandle, Incoming, Side, VarInt};
 use std::time::Instant;
@@ -40,7 +40,7 @@ impl<M: GlobalMemory> QuicFabric<M> {
             match self.endpoint.accept(incoming, self.now, &mut self.buffer, Some(server)) {
                 Ok((ConnectionHandle(handle), quic)) => {
                     self.unproved += 1;
-                    self.insert(handle, Connection::new(quic, None, self.now + HANDSHAKE_TIMEOUT));
+                    self.insert(handle, Connection::new(quic, None, self.now, self.now + HANDSHAKE_TIMEOUT));
                 }
                 Err(error) => {
                     if let Some(transmit) = error.response {
@@ -90,6 +90,10 @@ impl<M: GlobalMemory> QuicFabric<M> {
         connection.stage = Stage::Up;
         self.links[node.index()].state = LinkState::Up(handle);
         self.link_timers.retain(|(_, other)| *other != node);
+        if self.options.silence == Silence::Host {
+            connection.note_heard(self.now);
+            self.watch_from(node, self.now);
+        }
     }
 
     pub(super) fn handle_hello(&mut self, handle: usize, connection: &mut Connection, greeted: Hello) {
@@ -239,7 +243,7 @@ impl<M: GlobalMemory> QuicFabric<M> {
         }
     }
 
-    fn close_at(&mut self, handle: usize, code: CloseCode, reason: &'static str) {
+    pub(super) fn close_at(&mut self, handle: usize, code: CloseCode, reason: &'static str) {
         if let Some(mut connection) = self.connections[handle].take() {
             self.close(handle, &mut connection, code, reason);
             self.connections[handle] = Some(connection);
@@ -261,10 +265,8 @@ impl<M: GlobalMemory> QuicFabric<M> {
             Ok((ConnectionHandle(handle), quic)) => {
                 self.links[node.index()].state = LinkState::Dialling(handle, until);
                 self.link_timers.insert((until, node));
-                self.insert(
-                    handle,
-                    Connection::new(quic, Some(node), until.min(self.now + HANDSHAKE_TIMEOUT)),
-                );
+                let until = until.min(self.now + HANDSHAKE_TIMEOUT);
+                self.insert(handle, Connection::new(quic, Some(node), self.now, until));
             }
             Err(error) => self.break_link(node, format!("it cannot be dialled: {error}")),
         }

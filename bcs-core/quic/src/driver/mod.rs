@@ -7,9 +7,10 @@
 //! answer to send that takes them along; and those that nobody waits for wait longer. Invariants: what a
 //! stranger sends costs a bounded amount of memory and never reaches the protocol; a peer that breaks the
 //! protocol loses its connection, and nobody else loses anything. Who is let in, and how links end, is told
-//! in `lifecycle`.
+//! in `lifecycle`, and what silence means in `silence`.
 
 mod lifecycle;
+mod silence;
 
 use super::connection::{CloseCode, Connection, PeerFault, Stage};
 use super::link::{Link, LinkState};
@@ -21,7 +22,7 @@ use bcs_core::global_memory::{GlobalMemory, SparseMemory};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::{Backlog, Lane, Receipt, TreeNode, is_answer};
-use bcs_fabric::{FabricError, Member, MemberNames};
+use bcs_fabric::{FabricError, Member, MemberNames, Silence};
 use quinn_proto::{
     ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event, StreamEvent,
 };
@@ -77,7 +78,7 @@ pub struct QuicFabric<M: GlobalMemory = SparseMemory> {
     connections: Vec<Option<Box<Connection>>>,
     /// When connections want to be driven.
     timers: BTreeSet<(Instant, usize)>,
-    /// Until when links must be up.
+    /// Until when links must be up; and when those that are up are looked at, where hosts are asked.
     link_timers: BTreeSet<(Instant, NodeId)>,
     marked: Vec<usize>,
     /// Connections that have bulk to read, but may not now.
@@ -305,13 +306,15 @@ impl<M: GlobalMemory> QuicFabric<M> {
         {
             moved = true;
             self.link_timers.pop_first();
-            if let LinkState::Dialling(_, until) | LinkState::Awaiting(until) = self.links[node.index()].state
-                && until <= self.now
-            {
-                self.break_link(
-                    node,
-                    format!("it could not be reached within {:?}", self.options.connect_timeout),
-                );
+            match self.links[node.index()].state {
+                LinkState::Dialling(_, until) | LinkState::Awaiting(until) if until <= self.now => {
+                    self.break_link(
+                        node,
+                        format!("it could not be reached within {:?}", self.options.connect_timeout),
+                    );
+                }
+                LinkState::Up(handle) => self.watch(node, handle),
+                _ => {}
             }
         }
         moved
@@ -321,6 +324,9 @@ impl<M: GlobalMemory> QuicFabric<M> {
     fn hear(&mut self, handle: usize) {
         let Some(mut connection) = self.connections[handle].take() else { return };
         connection.is_marked = false;
+        if self.options.silence == Silence::Host {
+            connection.note_heard(self.now);
+        }
         let mut lost = None;
         loop {
             self.exchange_endpoint_events(handle, &mut connection);

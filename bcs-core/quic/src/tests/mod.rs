@@ -276,6 +276,88 @@ fn a_node_that_falls_silent_is_found_dead_and_one_that_is_dropped_at_once() {
     drop(silent);
 }
 
+/// Two nodes whose hosts are asked, and whose link is up.
+fn start_two_of_hosts() -> (MappedFabric, MappedFabric) {
+    let mut ports = start(2, |options| options.silence = Silence::Host);
+    all_reach_all(&mut ports);
+    let other = ports.pop().unwrap();
+    (ports.pop().unwrap(), other)
+}
+
+fn put_word(port: &mut MappedFabric, to: u32) {
+    let (data, to) = (Source::Bytes(b"word"), NodeSet::single(NodeId(to)));
+    port.xfer_and_signal(data, &to, GlobalAddress(0), None, Some(EventId(2))).unwrap();
+}
+
+/// Drives a node through so many seconds of its own time, until it takes the other one for dead: when that
+/// was.
+fn seconds_until_dead(port: &mut MappedFabric, seconds: u64) -> Option<u64> {
+    let before = driver::AHEAD.get();
+    (1..=seconds).find(|second| {
+        driver::AHEAD.set(before + Duration::from_secs(*second));
+        port.progress().unwrap();
+        // What the kernel says over loopback may come a moment later.
+        std::thread::sleep(Duration::from_millis(1));
+        !port.dead().is_empty()
+    })
+}
+
+#[test]
+fn a_node_whose_host_answers_is_not_lost_however_long_it_is_not_driven() {
+    let (port, mut stopped) = start_two_of_hosts();
+    let mut ports = vec![port];
+    for _ in 0..2 {
+        put_word(&mut ports[0], 1);
+        assert_eq!(seconds_until_dead(&mut ports[0], PATIENCE.as_secs() / 2), None);
+        assert!(ports[0].stopped().is_empty(), "too early");
+        let died = seconds_until_dead(&mut ports[0], 10 * PATIENCE.as_secs());
+        assert_eq!(died, None, "{:?}", ports[0].broken_link(NodeId(1)));
+        assert_eq!(ports[0].stopped(), NodeSet::single(NodeId(1)));
+        // It goes on, and hears what was said meanwhile.
+        put_word(&mut stopped, 0);
+        ports.push(stopped);
+        let mut heard = [0; 2];
+        drive_until(&mut ports, "both words", |ports| {
+            for (port, heard) in ports.iter_mut().zip(&mut heard) {
+                *heard += port.test_event(EventId(2)).unwrap();
+            }
+            heard == [1; 2]
+        });
+        driver::AHEAD.set(driver::AHEAD.get() + PATIENCE / 4);
+        drive_until(&mut ports, "word that it goes on", |ports| ports[0].stopped().is_empty());
+        assert!(ports.iter().all(|port| port.dead().is_empty()));
+        stopped = ports.pop().unwrap();
+    }
+}
+
+#[test]
+fn a_node_whose_host_does_not_answer_is_lost_when_the_idle_timeout_is_over() {
+    let ((mut port, silent), _deaf) = std::iter::repeat_with(start_two_of_hosts)
+        .find_map(|ports| {
+            let address = ports.1.socket.local_address().unwrap();
+            host::tests::deafen(address).map(|deaf| (ports, deaf))
+        })
+        .unwrap();
+    put_word(&mut port, 1);
+    let died = seconds_until_dead(&mut port, 10 * PATIENCE.as_secs());
+    let expected = PATIENCE.as_secs()..=PATIENCE.as_secs() + 1;
+    assert!(died.is_some_and(|died| expected.contains(&died)), "{died:?}");
+    assert_eq!(port.broken_link(NodeId(1)), Some("timed out"));
+    drop(silent);
+}
+
+#[test]
+fn a_node_whose_process_has_ended_without_a_word_is_lost_though_its_host_answers() {
+    let (mut port, mut silent) = start_two_of_hosts();
+    // Its socket is closed, and nothing has been sent before.
+    let elsewhere = bind_socket([127, 0, 0, 1].into(), PortRange::ANY).unwrap();
+    silent.socket = Socket::new(elsewhere).unwrap();
+    let died = seconds_until_dead(&mut port, 10 * PATIENCE.as_secs());
+    assert!(died.is_some_and(|died| died >= PATIENCE.as_secs()), "{died:?}");
+    let why = port.broken_link(NodeId(1)).unwrap();
+    assert!(why.contains("its process has ended"), "{why}");
+}
+
 #[test]
 fn a_node_that_is_driven_is_heard_of_and_one_that_is_not_is_not() {
     let mut ports = start(3, |options| options.keep_alive = Duration::from_millis(1));

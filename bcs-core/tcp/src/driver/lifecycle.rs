@@ -10,14 +10,13 @@ use super::super::connection::{LINGERING, Lingering, RETRY, begin_connect, prepa
 use super::super::handshake::{Handshake, HandshakeError, LinkContext, Session};
 use super::super::host::is_lost;
 use super::super::link::{LinkState, Wire};
-use super::super::options::Silence;
 use super::super::poller::Token;
 use super::{PeerFault, TcpFabric, now};
 use bcs_core::global_memory::GlobalMemory;
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_credentials::name_in;
-use bcs_fabric::{FabricError, Member};
+use bcs_fabric::{FabricError, Member, Silence};
 use bcs_link::{CloseWhen, FaultKind, LinkFault, LinkSecrets, Protection, Side};
 use rustls::pki_types::ServerName;
 use std::io::{self, ErrorKind};
@@ -388,6 +387,7 @@ impl<M: GlobalMemory> TcpFabric<M> {
                     let reason = format!("nothing has come from it for {:?}", options.idle_timeout);
                     return self.break_link(node, reason);
                 }
+                wire.is_stopped = is_silent;
                 let mut next = speak_at;
                 if speak_at <= now {
                     wire.owned.end.want_frame();

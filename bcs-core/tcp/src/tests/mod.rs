@@ -305,13 +305,17 @@ fn a_node_whose_host_answers_is_not_lost_however_long_it_is_not_driven() {
         driver::AHEAD.set(Duration::from_secs(seconds));
         ports[0].progress().unwrap();
         assert!(ports[0].dead().is_empty(), "{seconds} s: {:?}", ports[0].broken_link(NodeId(1)));
+        assert!(ports[0].stopped().is_empty() || seconds >= PATIENCE.as_secs(), "{seconds} s: too early");
     }
+    assert_eq!(ports[0].stopped(), NodeSet::single(NodeId(1)));
     // It goes on, and hears what was said meanwhile.
     put(&mut stopped, 0);
     ports.push(stopped);
     drive_until(&mut ports, "both words", |ports| {
         ports.iter_mut().all(|port| port.dead().is_empty() && port.test_event(EventId(2)).unwrap() >= 1)
     });
+    driver::AHEAD.set(driver::AHEAD.get() + PATIENCE / 4);
+    drive_until(&mut ports, "word that it goes on", |ports| ports[0].stopped().is_empty());
 }
 
 #[test]

@@ -34,7 +34,7 @@ const QUIET_NS: u64 = 200_000;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How many pieces of bytes between this node's ranks are moved at most before the network has its turn
-/// again: some milliseconds. The other nodes take one for dead from which they hear nothing for seconds.
+/// again: some milliseconds. The other nodes take one for stopped from which they hear nothing for seconds.
 const PIECES_A_LOOK: u32 = 16;
 
 /// What came of a look.
@@ -108,7 +108,9 @@ impl<'a> NodeDriver<'a> {
         let mut busy = TOKEN_HELD;
         while !self.shared.is_over() {
             let now = now_ns();
-            self.shared.trim(&mut trimmed_ns, now)?;
+            if self.shared.trim(&mut trimmed_ns, now)? {
+                self.shared.note_stopped(self.nic.fabric.stopped());
+            }
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             let looked = if self.leaves_links_to_ranks(now) {

@@ -7,6 +7,7 @@ use crate::memory::NicMemory;
 use crate::memory::token::Holder;
 use crate::memory::unexpected;
 use crate::threads::processor::Processor;
+use bcs_core::NodeSet;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,6 +24,8 @@ pub(super) struct Shared {
     pub(super) pipe: Option<Arc<WakePipe>>,
     pub(super) stop: AtomicBool,
     pub(super) finding: Mutex<Option<Finding>>,
+    /// Other nodes of the job that say nothing while their hosts answer.
+    pub(super) stopped: Mutex<NodeSet>,
 }
 
 impl Shared {
@@ -45,6 +48,10 @@ impl Shared {
             unexpected::trim(&self.memory, || processor.try_hold()).map_err(Finding::Slice)?;
         }
         Ok(is_time)
+    }
+
+    pub(super) fn note_stopped(&self, stopped: NodeSet) {
+        *self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = stopped;
     }
 
     pub(super) fn report(&self, finding: Finding) {
@@ -80,6 +87,7 @@ mod tests {
             pipe: None,
             stop: AtomicBool::new(false),
             finding: Mutex::new(None),
+            stopped: Mutex::default(),
         };
         let died = || Finding::Told("rank 1 has died".into());
         let before = of_job();

@@ -7,6 +7,7 @@ use super::shared::Shared;
 use crate::host::waiting;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
+use bcs_core::NodeSet;
 use bcs_fabric::DrivenRoad;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +40,14 @@ impl NicThread {
     ) -> std::io::Result<Self> {
         let pipe = network.as_ref().map(|network| network.pipe.clone());
         let stop = AtomicBool::new(false);
-        let shared = Arc::new(Shared { memory, alarm, pipe, stop, finding: Mutex::new(None) });
+        let shared = Arc::new(Shared {
+            memory,
+            alarm,
+            pipe,
+            stop,
+            finding: Mutex::new(None),
+            stopped: Mutex::default(),
+        });
         let of_thread = shared.clone();
         // The network's cryptography wants more of a stack than the NIC.
         let stack_bytes = if network.is_some() { 2 << 20 } else { 256 << 10 };
@@ -69,6 +77,11 @@ impl NicThread {
     /// What it found.
     pub fn finding(&self) -> Option<Finding> {
         self.shared.finding.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Other nodes of the job that say nothing while their hosts answer, when it looked last.
+    pub fn stopped(&self) -> NodeSet {
+        self.shared.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Ends it.

@@ -19,8 +19,10 @@ pub mod network;
 mod prepared;
 mod ranks;
 mod starting;
+mod stops;
 
 use self::network::JobFabric;
+use self::stops::Stops;
 pub use executed::run as run_executed;
 pub use prepared::Prepared;
 
@@ -65,9 +67,10 @@ struct Launcher<'a> {
     begun: Instant,
     time_limit: Option<Duration>,
     killed_at: Option<Duration>,
-    /// When to look whether all ranks are blocked: of a job on several nodes no NIC thread can know alone
-    /// that they are for ever.
+    /// When to look at the job as a whole: of one on several nodes no NIC thread can know alone that all
+    /// ranks are blocked for ever.
     look_at: Option<Duration>,
+    stops: Stops,
 }
 
 /// A rank that was started.
@@ -143,6 +146,7 @@ impl<'a> Launcher<'a> {
             time_limit: job.timeout,
             killed_at: None,
             look_at: None,
+            stops: Stops::default(),
         }
     }
 
@@ -224,9 +228,20 @@ impl<'a> Launcher<'a> {
         if self.look_at.is_some_and(|at| self.now() >= at) {
             let is_running = self.lifecycle.state() == State::Running;
             self.look_at = is_running.then(|| self.now() + LOOK_PERIOD);
-            if is_running && self.nic.has_blocked() {
-                self.control.send(&Notice::Blocked);
+            if is_running {
+                self.look_at_nodes();
             }
+        }
+    }
+
+    /// Says what is known of the job as a whole while its ranks run.
+    fn look_at_nodes(&mut self) {
+        let prepared = self.prepared;
+        for remark in self.stops.handle(self.nic.host.stopped_nodes(), |node| prepared.host_of(node)) {
+            self.control.send(&Notice::Remark(remark));
+        }
+        if self.nic.has_blocked() {
+            self.control.send(&Notice::Blocked);
         }
     }
 

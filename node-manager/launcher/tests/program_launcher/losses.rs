@@ -1,9 +1,11 @@
 //! A node of the job is lost: the others say so, wait for the reason, and end by themselves when none comes.
 
 use crate::managers::*;
-use bcs_harness::processes;
+use bcs_core::Transport;
+use bcs_harness::{built, processes};
 use program_launcher::control::Command;
 use program_launcher::verdict::Verdict;
+use std::{fs, thread};
 
 fn three_nodes() -> Launched {
     let mut job = launch(&job(vec![nic_ranks(3, &["block"])], &[0, 1, 2]));
@@ -44,6 +46,38 @@ fn lost_node_ends_the_ranks_of_the_others_though_nobody_tells_them_to() {
         node.over();
     }
     job.assert_nothing_left();
+}
+
+#[test]
+fn stopped_launcher_is_told_of_and_its_job_goes_on_with_it() {
+    thread::scope(|scope| {
+        for transport in [Transport::Tcp, Transport::Quic] {
+            scope.spawn(|| stop_and_go_on(transport));
+        }
+    });
+}
+
+fn stop_and_go_on(transport: Transport) {
+    let directory = tempfile::tempdir().unwrap();
+    // Ranks that talk when there is a file.
+    let text = "until [ -e go ]; do sleep 0.1; done; exec \"$0\" ring 20";
+    let ranks = application(3, "sh", &["-c", text, built::program("nic_rank").to_str().unwrap()]);
+    let job = job(vec![ranks], &[0, 1, 2]);
+    let mut job = launch_over(transport, &job, &surroundings(directory.path()));
+    job.start();
+    let stopped = job.nodes[1].pid();
+    processes::signal(stopped, libc::SIGSTOP);
+    job.nodes[0].remark("node n1 has not answered for 10 s, but its host is up");
+    processes::signal(stopped, libc::SIGCONT);
+    job.nodes[0].remark("node n1 answers again: the job goes on");
+    fs::write(directory.path().join("go"), "").unwrap();
+    job.succeed();
+    assert_eq!(job.nodes[0].stdout(), format!("sum {}\n", 20 * (1 + 2)));
+    let [first, stopped, last] = [0, 1, 2].map(|node| &job.nodes[node].remarks);
+    assert_eq!(first.len(), 2, "a stop is told once, and the end of one: {first:?}");
+    assert!(stopped.is_empty(), "{stopped:?}");
+    // What another node says is said in the same words.
+    assert!(last.iter().all(|remark| first.contains(remark)), "{last:?}");
 }
 
 #[test]

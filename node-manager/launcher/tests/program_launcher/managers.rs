@@ -1,8 +1,7 @@
 //! Plays the node managers of a job: executes the real launcher for each of its nodes, all of them this
 //! machine, and says what a node manager says.
 
-use bcs_core::PortRange;
-use bcs_core::{JobId, Placement};
+use bcs_core::{JobId, Placement, PortRange, Transport};
 use bcs_credentials as credentials;
 use bcs_harness::runs::read_all;
 use bcs_harness::waiting::{BOUND, await_some, until};
@@ -128,9 +127,24 @@ impl Node {
                 Received::Closed => return None,
                 Received::Nothing => {
                     assert!(begun.elapsed() < BOUND, "waited in vain for a notice");
-                    let timeout = Timespec::try_from(Duration::from_millis(100)).ok();
-                    let _ = poll(&mut [PollFd::new(control, PollFlags::IN)], timeout.as_ref());
+                    pause(control);
                 }
+            }
+        }
+    }
+
+    /// Waits for a remark of these words, before which comes no notice but remarks.
+    #[track_caller]
+    pub fn remark(&mut self, words: &str) {
+        let control = self.control.as_mut().unwrap();
+        let begun = Instant::now();
+        while !self.remarks.iter().any(|remark| remark.contains(words)) {
+            assert!(begun.elapsed() < BOUND, "waited in vain for {words:?} behind {:?}", self.remarks);
+            match control.receive() {
+                Received::Message(Notice::Remark(text)) => self.remarks.push(text),
+                Received::Message(Notice::Blocked) => self.blocked += 1,
+                Received::Nothing => pause(control),
+                other => panic!("no {words:?} but {other:?}"),
             }
         }
     }
@@ -243,6 +257,12 @@ impl Drop for Node {
     }
 }
 
+/// Waits a moment for what a launcher says.
+fn pause(control: &Channel<Command, Notice>) {
+    let timeout = Timespec::try_from(Duration::from_millis(100)).ok();
+    let _ = poll(&mut [PollFd::new(control, PollFlags::IN)], timeout.as_ref());
+}
+
 /// The launchers of a job.
 pub struct Launched {
     pub nodes: Vec<Node>,
@@ -255,6 +275,10 @@ pub fn launch(job: &Job) -> Launched {
 }
 
 pub fn launch_in(job: &Job, surroundings: &Surroundings) -> Launched {
+    launch_over(Transport::Tcp, job, surroundings)
+}
+
+pub fn launch_over(transport: Transport, job: &Job, surroundings: &Surroundings) -> Launched {
     let nodes = job.placement.nodes() as usize;
     let hosts: Vec<String> = (0..nodes).map(host).collect();
     let credentials = credentials::mint("job", hosts.iter().map(String::as_str)).unwrap();
@@ -268,7 +292,7 @@ pub fn launch_in(job: &Job, surroundings: &Surroundings) -> Launched {
             credential: credential.to_pem(),
             listen: [127, 0, 0, 1].into(),
             ports: PortRange::ANY,
-            transport: bcs_core::Transport::Tcp,
+            transport: transport.clone(),
             seal: true,
         }),
     });

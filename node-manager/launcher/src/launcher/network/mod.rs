@@ -16,8 +16,8 @@ use crate::launch::JobNetwork;
 pub use at_start::{MESHED_NODES, linked_at_start};
 use bcs_core::Transport;
 use bcs_credentials::Credential;
-pub(super) use port::because;
 pub use port::{JobFabric, JobPort};
+pub(super) use port::{SILENCE, because};
 
 /// Makes [`bind`] of the table of transports.
 macro_rules! ends {

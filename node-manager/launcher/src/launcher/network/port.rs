@@ -14,10 +14,10 @@ use std::time::Duration;
 /// The network.
 pub type JobFabric = Box<dyn DrivenRoad>;
 
-/// How long nothing may come from another node until it is taken for dead; over TCP, from its host. A machine
-/// may be so busy, or stand still, for seconds. Of a host that is dead the machine manager, which asks all of
-/// them all the time, tells much sooner.
-pub(super) const SILENCE: Duration = Duration::from_secs(10);
+/// How long nothing may come from the host of another node until the node is taken for dead; from the node
+/// itself, until users are told that it is stopped. A machine may be so busy, or stand still, for seconds. Of
+/// a host that is dead the machine manager, which asks all of them all the time, tells much sooner.
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// This node's end.
 pub trait JobPort {

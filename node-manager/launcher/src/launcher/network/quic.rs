@@ -4,7 +4,7 @@ use super::port::{JobFabric, JobPort, SILENCE, because, memory};
 use crate::launch::{JobNetwork, Member};
 use bcs_core::EventTable;
 use bcs_credentials::Credential;
-use bcs_fabric::NetworkId;
+use bcs_fabric::{NetworkId, Silence};
 use bcs_quic::{QuicOptions, QuicPort};
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS_WITH_RINGS;
@@ -13,7 +13,8 @@ use std::net::SocketAddr;
 /// Binds this node's end.
 pub(super) fn bind(network: &JobNetwork, credential: Credential) -> Result<Box<dyn JobPort>, String> {
     let options = QuicOptions::new(NetworkId(network.id), credential, network.listen);
-    let options = QuicOptions { ports: network.ports, idle_timeout: SILENCE, ..options };
+    let options =
+        QuicOptions { ports: network.ports, idle_timeout: SILENCE, silence: Silence::Host, ..options };
     Ok(Box::new(QuicPort::bind(options).map_err(|error| because("its socket", &error))?))
 }
 
