@@ -31,6 +31,19 @@ pub enum Silence {
     Host,
 }
 
+/// When the driver of a fabric does best to poll it, and not to sleep until its descriptor is readable, where
+/// those who wait for what comes give it their processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polling {
+    /// Never: others drive it while they wait, or what comes is for daemons.
+    Never,
+    /// While no message comes in pieces: a wake costs more than a short message, and little beside many
+    /// pieces.
+    Short,
+    /// Also then: what comes wakes nobody, as on a network card that writes memory, or wakes late.
+    Always,
+}
+
 /// A fabric whose driver waits for it beside other things: it calls [`Fabric::progress`] when the descriptor
 /// is readable, because something has arrived, and when the timeout has passed.
 pub trait Driven: Fabric + AsFd + Send {
@@ -44,6 +57,11 @@ pub trait Driven: Fabric + AsFd + Send {
     /// or very busy ([`Silence::Host`]).
     fn stopped(&self) -> NodeSet {
         NodeSet::new()
+    }
+
+    /// When who waits for something to come does best to poll.
+    fn polling(&self) -> Polling {
+        Polling::Never
     }
 
     /// Begins to bring up the links to these members: of two nodes that do so for each other, the lower one

@@ -15,8 +15,8 @@
 //! quarter: so a record that waits gets its room. Memory that no pair of nodes uses is never touched.
 
 use super::{
-    Assignment, Comparison, Driven, Fabric, FabricError, Operation, Road, Source, Ticket, check_nodes,
-    check_record,
+    Assignment, Comparison, Driven, Fabric, FabricError, Operation, Polling, Road, Source, Ticket,
+    check_nodes, check_record,
 };
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable};
@@ -399,6 +399,10 @@ impl<F: Driven> Driven for RingRoad<F> {
 
     fn stopped(&self) -> NodeSet {
         self.fabric.stopped()
+    }
+
+    fn polling(&self) -> Polling {
+        self.fabric.polling()
     }
 
     fn take_remark(&mut self) -> Option<String> {

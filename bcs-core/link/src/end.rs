@@ -4,7 +4,8 @@ use super::fault::{FaultKind, LinkFault};
 use super::keys::{Cipher, LinkSecrets, RenewalLimits};
 use super::layout::LinkLayout;
 use super::lock::is_process_alive;
-use super::records::{Appender, Taker};
+use super::receiving::Place;
+use super::records::{Appender, Sender, Taker};
 use super::state::{
     CLOSE, CLOSE_AT_ONCE, CLOSE_SEALED, PHASE_ACCEPTED, PHASE_DIALLED, PHASE_FREE, Shared, Side,
 };
@@ -135,11 +136,49 @@ impl LinkEnd {
     /// The link has ended, or is being closed.
     #[inline]
     pub fn appender(&self) -> Result<Option<Appender<'_>>, LinkFault> {
-        self.shared.check()?;
-        if self.shared.state().general.closing.load(Relaxed) != 0 {
-            return Err(LinkFault::new(FaultKind::Closed, 0));
+        self.check_appending()?;
+        Ok(Appender::new(&self.shared, self.process, None))
+    }
+
+    /// [`LinkEnd::appender`] that sends a record at once, with its bytes from where they are, if these are so
+    /// many or more and nothing is in the way. Each such record costs a call to the system.
+    ///
+    /// # Errors
+    /// As [`LinkEnd::appender`].
+    #[inline]
+    pub fn appender_to<'a>(
+        &'a mut self,
+        socket: BorrowedFd<'a>,
+        apart_bytes: usize,
+    ) -> Result<Option<Appender<'a>>, LinkFault> {
+        self.check_appending()?;
+        let Self { shared, process, limits, outgoing, .. } = self;
+        let (expanded, limits, process) = (outgoing, *limits, *process);
+        let sender = Sender { expanded, limits, process, socket, apart_bytes };
+        Ok(Appender::new(shared, process, Some(sender)))
+    }
+
+    /// The right to take records and that to append answers to them, as [`LinkEnd::appender_to`] does; none
+    /// when there is nothing to take, or another process has one of the rights.
+    ///
+    /// # Errors
+    /// As [`LinkEnd::appender`].
+    #[inline]
+    pub fn taker_and_appender<'a>(
+        &'a mut self,
+        socket: BorrowedFd<'a>,
+        apart_bytes: usize,
+    ) -> Result<Option<(Taker<'a>, Appender<'a>)>, LinkFault> {
+        self.check_appending()?;
+        if !self.has_records() {
+            return Ok(None);
         }
-        Ok(Appender::new(&self.shared, self.process))
+        let Self { shared, process, limits, outgoing, .. } = self;
+        let (expanded, limits, process) = (outgoing, *limits, *process);
+        let sender = Sender { expanded, limits, process, socket, apart_bytes };
+        let shared = &*shared;
+        let Some(taker) = Taker::new(shared, process) else { return Ok(None) };
+        Ok(Appender::new(shared, process, Some(sender)).map(|appender| (taker, appender)))
     }
 
     /// Whether records, or the beginning of one, can be taken: one look at shared memory.
@@ -188,8 +227,39 @@ impl LinkEnd {
     /// The link has ended.
     #[inline]
     pub fn drive_receiving(&mut self, socket: BorrowedFd<'_>) -> Result<bool, LinkFault> {
+        // SAFETY: nothing is put anywhere else.
+        unsafe { self.drive_receiving_to(socket, &mut |_| None) }
+    }
+
+    /// [`LinkEnd::drive_receiving`] that opens the rest of a record where `place` says, and not into the
+    /// ring: see [`Place`].
+    ///
+    /// # Safety
+    /// Where `place` answers an address, so many bytes can be written there as long as this call lasts.
+    ///
+    /// # Errors
+    /// The link has ended. Then what lies where the last rest was to go is not what was sent.
+    #[inline]
+    pub unsafe fn drive_receiving_to(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        place: &mut Place<'_>,
+    ) -> Result<bool, LinkFault> {
         self.shared.check()?;
-        receiving::drive(&self.shared, &mut self.incoming, self.limits, self.process, socket)
+        let (shared, process) = (&self.shared, self.process);
+        // SAFETY: the caller's promise.
+        unsafe { receiving::drive(shared, &mut self.incoming, self.limits, process, socket, place) }
+    }
+
+    /// # Errors
+    /// The link has ended, or is being closed.
+    #[inline]
+    fn check_appending(&self) -> Result<(), LinkFault> {
+        self.shared.check()?;
+        match self.shared.state().general.closing.load(Relaxed) {
+            0 => Ok(()),
+            _ => Err(LinkFault::new(FaultKind::Closed, 0)),
+        }
     }
 
     /// Whether [`LinkEnd::drive_sending`] has something to do: somebody who sleeps on the socket is to be

@@ -8,10 +8,12 @@
 //! ```
 //!
 //! A frame carries the next bytes of the sender's ring of records, wherever the last frame stopped; a record
-//! may begin in one frame and end in another. `taken` is the credit: how much of the *other* direction this
-//! end's consumers have taken since the start. In a hello it is the size of the rings instead, and in neither
-//! hello nor close are there records. The header is what the seal authenticates beside the records; a link
-//! without a seal has no tag.
+//! may begin in one frame and end in another. A *rest* is all of a record behind its front, which ended the
+//! frame before: who opens it knows what it is part of, and may put it elsewhere than into its ring. `code`
+//! is the length of that front then, in words of eight bytes. `taken` is the credit: how much of the *other*
+//! direction this end's consumers have taken since the start. In a hello it is the size of the rings
+//! instead, and in neither hello nor close are there records. The header is what the seal authenticates
+//! beside the records; a link without a seal has no tag.
 
 /// The bytes before the records.
 pub(crate) const HEADER_BYTES: usize = 16;
@@ -29,6 +31,8 @@ pub(crate) enum Kind {
     Hello = 2,
     /// The last one.
     Close = 3,
+    /// What follows the front of the last record.
+    Rest = 4,
 }
 
 /// The header of a frame.
@@ -37,7 +41,7 @@ pub(crate) struct Header {
     /// The length of the records.
     pub bytes: u32,
     pub kind: Kind,
-    /// Of a close: why.
+    /// Of a close: why. Of a rest: words of the front before it.
     pub code: u8,
     pub taken: u64,
 }
@@ -61,13 +65,15 @@ impl Header {
     /// The header; none when no end writes such a one.
     pub fn decode(encoded: &[u8; HEADER_BYTES]) -> Option<Self> {
         let [b0, b1, b2, b3, kind, code, z0, z1, taken @ ..] = *encoded;
-        let kind =
-            [Kind::Records, Kind::Hello, Kind::Close].into_iter().find(|known| *known as u8 == kind)?;
+        let kind = [Kind::Records, Kind::Hello, Kind::Close, Kind::Rest]
+            .into_iter()
+            .find(|known| *known as u8 == kind)?;
         let bytes = u32::from_le_bytes([b0, b1, b2, b3]);
         let has_sense = match kind {
             Kind::Records => code == 0,
             Kind::Hello => bytes == 0 && code == 0,
             Kind::Close => bytes == 0,
+            Kind::Rest => bytes != 0 && code != 0,
         };
         let taken = u64::from_le_bytes(taken);
         (has_sense && [z0, z1] == [0; 2]).then_some(Self { bytes, kind, code, taken })
@@ -86,7 +92,9 @@ mod tests {
 
     #[test]
     fn headers_are_decoded_from_their_encoding_and_others_are_none() {
-        for (kind, bytes, code) in [(Kind::Records, 65_536, 0), (Kind::Hello, 0, 0), (Kind::Close, 0, 7)] {
+        for (kind, bytes, code) in
+            [(Kind::Records, 65_536, 0), (Kind::Hello, 0, 0), (Kind::Close, 0, 7), (Kind::Rest, 8, 11)]
+        {
             let header = Header { bytes, kind, code, taken: 1 << 40 };
             let encoded = header.encode();
             assert_eq!(Header::decode(&encoded), Some(header));
@@ -97,8 +105,10 @@ mod tests {
                 assert_eq!(Header::decode(&damaged), None);
             }
         }
-        let hello = Header { bytes: 8, kind: Kind::Hello, code: 0, taken: 0 };
-        assert_eq!(Header::decode(&hello.encode()), None);
+        for (kind, bytes, code) in [(Kind::Hello, 8, 0), (Kind::Rest, 0, 11), (Kind::Rest, 8, 0)] {
+            let wrong = Header { bytes, kind, code, taken: 0 };
+            assert_eq!(Header::decode(&wrong.encode()), None);
+        }
     }
 
     #[test]

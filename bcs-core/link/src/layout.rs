@@ -16,6 +16,9 @@ use super::frame::{HEADER_BYTES, TAG_BYTES};
 /// The most bytes of records in one frame: those of a record with a payload of 64 KB, and its heads.
 const FRAME_PAYLOAD_BYTES: usize = (64 << 10) + 1024;
 
+/// The most bytes of records that share a system call with the rest of a record, sealed where it lies.
+const FRONT_BYTES: usize = 4 << 10;
+
 /// Rings smaller than this hold no useful record; larger ones only make a slow receiver's sender wait later.
 const RING_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 20;
 
@@ -84,9 +87,15 @@ impl LinkLayout {
         FRAME_PAYLOAD_BYTES.min(self.ring_bytes)
     }
 
-    /// The longest frame, in whole pages.
+    /// The most bytes of records before a rest that is sent with them, the front of its record among them.
+    pub(crate) fn front_bytes(&self) -> usize {
+        FRONT_BYTES.min(self.ring_bytes / 4)
+    }
+
+    /// The longest frame and the frame of a front before it, in whole pages.
     pub(crate) fn frame_room(&self) -> usize {
-        (HEADER_BYTES + self.frame_payload_bytes() + TAG_BYTES).next_multiple_of(PAGE_BYTES)
+        let payloads = self.front_bytes() + self.frame_payload_bytes();
+        (2 * (HEADER_BYTES + TAG_BYTES) + payloads).next_multiple_of(PAGE_BYTES)
     }
 
     /// The room for what has come: a frame in part, and another one behind it.

@@ -13,7 +13,9 @@
 //!
 //! A **record** is what is sent: up to 64 KB and a little, whole, in order, once. A **frame** is what
 //! travels: the next bytes of the ring of records, as many as there are (64 KB and 1 KB at most), sealed
-//! together. So many small records share one frame, one seal and one system call.
+//! together. So many small records share one frame, one seal and one system call. Of a long record the rest,
+//! behind a short front, may be a frame of its own: it is sealed from the sender's buffer and opened into the
+//! receiver's, and never lies in a ring ([`LinkEnd::appender_to`], [`LinkEnd::drive_receiving_to`]).
 //!
 //! **Flow control** is one, in bytes: a sender never seals more than the receiver's ring has room for. Every
 //! frame says how much its sender has taken of the other direction, and a frame of its own does when that is
@@ -66,6 +68,7 @@ pub use fault::{FaultKind, LinkFault};
 pub use keys::LinkSecrets;
 pub use layout::{LinkLayout, RingBytesError};
 pub use lock::is_process_alive;
+pub use receiving::{Opening, Place};
 pub use records::{Appender, Record, Taker, Verdict};
 pub use road::{ROAD_HEADER, ROAD_HEADER_BYTES};
 pub use seal::{Refused, SECRET_BYTES};

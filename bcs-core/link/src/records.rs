@@ -10,20 +10,24 @@
 //!
 //! A record is a head of eight bytes, which holds its length, its bytes, and padding to a multiple of eight.
 //! It may lie across the end of the ring. Invariant: a position is published after the bytes before it are
-//! written, and a place is written again only after the position behind it has passed.
+//! written, and a place is written again only after the position behind it has passed; but for a front whose
+//! rest is opened elsewhere, which is changed under the lock for taking.
 //!
 //! A record may be taken while one before it stays, for another process. Then its head is marked, and its
 //! room is free when the tail has passed it.
 
 use super::fault::{FaultKind, LinkFault};
+use super::keys::{Cipher, RenewalLimits};
 use super::layout::{ALIGNMENT, RECORD_HEAD_BYTES};
 use super::ring::{Head, Ring};
+use super::sending::{Apart, makes_way, send_apart};
 use super::state::{Held, Shared};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// What a record takes in a ring.
 #[inline]
-fn whole_bytes(length: usize) -> usize {
+pub(crate) fn whole_bytes(length: usize) -> usize {
     RECORD_HEAD_BYTES + length.next_multiple_of(ALIGNMENT)
 }
 
@@ -35,16 +39,28 @@ pub struct Appender<'a> {
     head: u64,
     /// The last seen position up to which the ring is sealed.
     tail: u64,
+    sender: Option<Sender<'a>>,
     _held: Held<'a>,
+}
+
+/// What an [`Appender`] sends long records by, whose bytes it does not copy.
+#[derive(Debug)]
+pub(crate) struct Sender<'a> {
+    pub expanded: &'a mut Option<Cipher>,
+    pub limits: RenewalLimits,
+    pub process: u32,
+    pub socket: BorrowedFd<'a>,
+    /// From how many bytes on.
+    pub apart_bytes: usize,
 }
 
 impl<'a> Appender<'a> {
     #[inline]
-    pub(crate) fn new(shared: &'a Shared, process: u32) -> Option<Self> {
+    pub(crate) fn new(shared: &'a Shared, process: u32, sender: Option<Sender<'a>>) -> Option<Self> {
         let state = shared.state();
         let held = shared.try_hold(&state.appending.lock, process)?;
         let (head, tail) = (state.appending.head.load(Relaxed), state.sending.tail.load(Acquire));
-        Some(Self { shared, ring: shared.outgoing(), head, tail, _held: held })
+        Some(Self { shared, ring: shared.outgoing(), head, tail, sender, _held: held })
     }
 
     /// Whether there is room for so many records of so many bytes.
@@ -72,7 +88,8 @@ impl<'a> Appender<'a> {
     }
 
     /// [`Self::push`] of these parts and `bytes` bytes at `from` behind them, which others may write at the
-    /// same time, if they are mad.
+    /// same time, if they are mad. Long ones are sent at once, from where they are, if this appender has the
+    /// socket and nothing is in the way.
     ///
     /// # Safety
     /// So many bytes can be read there, and they do not lie in the link.
@@ -92,6 +109,11 @@ impl<'a> Appender<'a> {
         let length = parts.iter().map(|part| part.len()).sum::<usize>() + bytes;
         let limit = self.shared.layout.record_bytes();
         assert!(length <= limit, "a record of {length} bytes is longer than {limit}");
+        let is_apart = self.sender.as_ref().is_some_and(|sender| bytes >= sender.apart_bytes);
+        // SAFETY: the caller's promise.
+        if is_apart && unsafe { self.send_apart(parts, from, bytes) }? {
+            return Ok(true);
+        }
         let wanted = whole_bytes(length);
         let room =
             |link: &Self| Ok(link.shared.layout.ring_bytes() - link.shared.distance(link.tail, link.head)?);
@@ -101,9 +123,24 @@ impl<'a> Appender<'a> {
                 return Ok(false);
             }
         }
-        let mut at = self.head;
         // SAFETY: the lock is held, and what lies between the head and the tail, a ring further, was sealed:
         // nobody reads it any more. Positions are multiples of 8, or the distance was an error.
+        unsafe {
+            let at = self.write_front(length, parts);
+            self.ring.write(at, from, bytes);
+        }
+        self.head += wanted as u64;
+        self.shared.state().appending.head.store(self.head, Release);
+        Ok(true)
+    }
+
+    /// Writes the head of a record of this length, and its first parts; answers where they end.
+    ///
+    /// # Safety
+    /// As [`Ring::write`], for as much from the head on.
+    unsafe fn write_front(&self, length: usize, parts: &[&[u8]]) -> u64 {
+        let mut at = self.head;
+        // SAFETY: the caller's promise.
         unsafe {
             self.ring.write_head(at, Head { length, is_taken: false });
             at += RECORD_HEAD_BYTES as u64;
@@ -111,13 +148,48 @@ impl<'a> Appender<'a> {
                 self.ring.write(at, part.as_ptr(), part.len());
                 at += part.len() as u64;
             }
-            self.ring.write(at, from, bytes);
         }
-        self.head += wanted as u64;
-        self.shared.state().appending.head.store(self.head, Release);
+        at
+    }
+
+    /// Sends a record whose rest is not copied. False when that is not possible now.
+    ///
+    /// # Safety
+    /// As [`Self::push_from`].
+    unsafe fn send_apart(
+        &mut self,
+        parts: &[&[u8]],
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<bool, LinkFault> {
+        let front_bytes = RECORD_HEAD_BYTES + parts.iter().map(|part| part.len()).sum::<usize>();
+        let Some(Sender { expanded, limits, process, socket, .. }) = &mut self.sender else {
+            return Ok(false);
+        };
+        let has_rest = front_bytes.is_multiple_of(ALIGNMENT) && bytes.is_multiple_of(ALIGNMENT);
+        if !has_rest || front_bytes > MOST_FRONT_BYTES {
+            return Ok(false);
+        }
+        let record = (self.head, front_bytes, bytes);
+        let Some(way) = makes_way(self.shared, expanded, *limits, *process, *socket, record)? else {
+            return Ok(false);
+        };
+        let length = front_bytes - RECORD_HEAD_BYTES + bytes;
+        // SAFETY: the lock is held, there is credit for the whole record, and so room in the ring.
+        unsafe { self.write_front(length, parts) };
+        let apart = Apart { head: self.head, front_bytes, from, bytes };
+        let Some(Sender { expanded, limits, socket, .. }) = &mut self.sender else { return Ok(false) };
+        // SAFETY: both locks are held; the front was just written, and the caller vouches for the rest.
+        unsafe { send_apart(self.shared, expanded, *limits, *socket, way, apart) }?;
+        self.head += (front_bytes + bytes) as u64;
+        // All of it is sealed, and so is what was before it.
+        self.tail = self.head;
         Ok(true)
     }
 }
+
+/// The longest front of a record whose rest is elsewhere, with its head.
+pub(crate) const MOST_FRONT_BYTES: usize = 128;
 
 /// The right to take records, which one process has at a time.
 #[derive(Debug)]
@@ -163,8 +235,9 @@ impl<'a> Taker<'a> {
             if there == 0 {
                 return Ok(None);
             }
-            // SAFETY: the lock is held, and what lies before the head was published and is not written again
-            // before the tail has passed it. Positions are multiples of 8, or the distance was an error.
+            // SAFETY: the lock is held, and what lies before the head was published: nobody writes it
+            // without the lock before the tail has passed it. Positions are multiples of 8, or the distance
+            // was an error.
             let head = unsafe { self.ring.read_head(position) };
             let head = head.filter(|head| head.length <= self.shared.layout.record_bytes());
             let head = head.ok_or_else(|| self.shared.fail(FaultKind::Memory, position))?;
@@ -202,7 +275,11 @@ impl<'a> Taker<'a> {
         // Others may have taken meanwhile what was left.
         let mut at = if from.wrapping_sub(self.tail) <= there { from } else { self.tail };
         while let Some(Head { length, is_taken }) = self.head_at(at)? {
-            if !is_taken {
+            if is_taken {
+                if at == self.tail {
+                    self.free(length);
+                }
+            } else {
                 match show(Record { ring: &self.ring, at: at + RECORD_HEAD_BYTES as u64, length }) {
                     Verdict::Take if at == self.tail => self.free(length),
                     // SAFETY: the lock is held, and a head stands there, behind the tail.

@@ -55,7 +55,8 @@ impl Key {
     /// Seals `bytes` from `input` to `output`, and puts the tag behind them.
     ///
     /// # Safety
-    /// `input` can be read, and `output` can be written with [`TAG_BYTES`] more; the two do not overlap.
+    /// `input` can be read, and `output` can be written with [`TAG_BYTES`] more; the two are the same place,
+    /// or do not overlap.
     pub unsafe fn seal(
         &self,
         nonce: &[u8; NONCE_BYTES],
@@ -87,7 +88,8 @@ impl Key {
     /// sealed is in the output.
     ///
     /// # Safety
-    /// `input` can be read with [`TAG_BYTES`] more, and `output` can be written; the two do not overlap.
+    /// `input` can be read with [`TAG_BYTES`] more, and `output` can be written; the two are the same place,
+    /// or do not overlap.
     pub unsafe fn open(
         &self,
         nonce: &[u8; NONCE_BYTES],

@@ -8,7 +8,7 @@
 //! | `appending` | whoever appends records | its lock |
 //! | `sending` | whoever seals and sends | its lock |
 //! | `receiving` | whoever receives and opens | its lock |
-//! | `taking` | whoever takes records | its lock |
+//! | `taking` | whoever takes records; who opens a rest elsewhere holds its lock meanwhile | its lock |
 //!
 //! Positions count bytes of a ring since the start. Outgoing: `sending.acknowledged ≤ sending.tail ≤
 //! appending.head`; incoming: `taking.tail ≤ receiving.head`; each at most a ring beyond the one before.

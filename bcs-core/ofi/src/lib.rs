@@ -76,8 +76,8 @@ use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, Spars
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::TreeNode;
-use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, MemberNames, Operation, Road};
-use bcs_fabric::{Source, Ticket, check_record};
+use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, MemberNames, Operation, Polling};
+use bcs_fabric::{Road, Source, Ticket, check_record};
 use bcs_link::LinkLayout;
 use bcs_tcp::memory::LinkMemory;
 use bcs_tcp::{JoinError, TcpOptions, TcpPort};
@@ -422,6 +422,10 @@ impl<M: GlobalMemory + Send> Driven for OfiFabric<M> {
     fn stopped(&self) -> NodeSet {
         // Over the links that prove who a node is, it says something from time to time.
         self.proven.stopped()
+    }
+
+    fn polling(&self) -> Polling {
+        Polling::Always
     }
 
     fn take_remark(&mut self) -> Option<String> {

@@ -74,7 +74,7 @@ impl Inquiry {
                 Some(outcome) => self.count(is_answer(outcome), now),
             }
         }
-        // Of an earlier knock, or of one that the system of this host has refused itself.
+        // The answer to an earlier knock; or the system of this host has not let one out.
         self.is_refused |= is_refusal(&self.knocks.take_error());
         if now < self.ask_at {
             return false;

@@ -53,7 +53,7 @@ use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::TreeNode;
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, MemberNames};
-use bcs_fabric::{Operation, Source, Ticket};
+use bcs_fabric::{Operation, Polling, Source, Ticket};
 use connection::CloseCode;
 use link::LinkState;
 use socket::Socket;
@@ -359,6 +359,10 @@ impl<M: GlobalMemory> AsFd for QuicFabric<M> {
 impl<M: GlobalMemory + Send> Driven for QuicFabric<M> {
     fn timeout(&self) -> Option<Duration> {
         self.next_timeout().map(|due| due.saturating_duration_since(driver::now()))
+    }
+
+    fn polling(&self) -> Polling {
+        Polling::Short
     }
 
     fn why_lost(&self, node: NodeId) -> Option<String> {

@@ -26,7 +26,7 @@ pub(crate) fn configure(
     seal: bool,
 ) -> Result<Configs, BindError> {
     let protection = if seal { "sealed" } else { "plain" };
-    let configs = tls::mutual(credential, &format!("bcs-link/1/{protection}/{network}"));
+    let configs = tls::mutual(credential, &format!("bcs-link/2/{protection}/{network}"));
     let (client, server) = configs
         .map_err(|error| BindError::Credential { name: credential.name(), reason: error.to_string() })?;
     Ok(Configs { client: Arc::new(client), server: Arc::new(server) })

@@ -7,7 +7,9 @@
 //! Invariant: a rank drives links only while it holds the run token, so a rank that dies while it does is
 //! found as a dead holder of the token is.
 
-use crate::global::{Appended, Carried, HEADER_BYTES, InSlabs, Left, NodeLinks, Shown, Take, Taken};
+use crate::global::{
+    Appended, Carried, HEADER_BYTES, Left, NodeLinks, Opening, Place, RawBytes, Shown, Take, Taken,
+};
 use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
@@ -30,6 +32,11 @@ const ANSWERS: usize = 2 * LOOKS;
 /// The part of a link's ring, from the first record that lies there for the NIC thread on, with which that is
 /// woken: nothing of it has room for what is to come.
 const KEPT_PART: u64 = 4;
+/// Payloads from this length on are sealed from where they lie and sent, each with a call to the system of
+/// its own; shorter ones, but for the last, are copied into the ring, so that many leave together.
+const LONG_BYTES: usize = 48 << 10;
+/// The last one from this length on.
+const LAST_BYTES: usize = 4 << 10;
 /// Bytes of an answer.
 const ANSWER_BYTES: usize = ROAD_HEADER_BYTES + 64;
 /// Frames that one pass sends over a link.
@@ -216,10 +223,20 @@ impl NodeLinks for SharedLinks {
         self.record_bytes
     }
 
-    fn receive(&mut self) -> bool {
+    unsafe fn receive(&mut self, place: &mut Place<'_>) -> bool {
         let mut moved = false;
         for link in &mut self.links {
-            moved |= link.end.drive_receiving(link.socket.as_fd()).unwrap_or(false);
+            let Link { node, end, socket, past, .. } = link;
+            let mut place = |opening: bcs_link::Opening<'_>| {
+                let (road, header) = opening.front.split_first_chunk_mut::<ROAD_HEADER_BYTES>()?;
+                let header = header.try_into().ok()?;
+                let (payload_bytes, is_next) = (opening.rest_bytes, opening.at == *past);
+                let opening = Opening { from: *node, header, payload_bytes, is_next };
+                if *road == ROAD_HEADER { place(opening) } else { None }
+            };
+            // SAFETY: the caller's promise.
+            let received = unsafe { end.drive_receiving_to(socket.as_fd(), &mut place) };
+            moved |= received.unwrap_or(false);
             if link.is_behind || link.end.owes_credit() {
                 moved |= link.send();
             }
@@ -230,13 +247,14 @@ impl NodeLinks for SharedLinks {
     fn take(&mut self, take: &mut Take<'_>) -> Result<Left, Corrupt> {
         let mut left = Left::default();
         for link in &mut self.links {
-            let Link { node, end, past, is_behind, .. } = link;
+            let Link { node, end, socket, past, is_behind, .. } = link;
             if end.received_to() == *past || !end.has_records() {
                 continue;
             }
             let most_kept = end.layout().ring_bytes() as u64 / KEPT_PART;
             // The NIC thread is at it just now, and may have looked before the last of it came.
-            let (Some(mut taker), Ok(Some(mut appender))) = (end.taker(), end.appender()) else {
+            let Ok(Some((mut taker, mut appender))) = end.taker_and_appender(socket.as_fd(), LONG_BYTES)
+            else {
                 left.for_thread = true;
                 continue;
             };
@@ -258,12 +276,17 @@ impl NodeLinks for SharedLinks {
                     left.for_thread = true;
                     return Verdict::Leave;
                 }
-                let mut answer = |header: &[u8], payload: &[u8]| {
+                let mut answer = |header: &[u8], payload: RawBytes<'_>| {
                     // Room stays for what is answered to the other records.
                     let as_answers = payload.len().div_ceil(ANSWER_BYTES);
                     let has_room = payload.is_empty()
                         || appender.has_room(1 + as_answers + ANSWERS, ANSWER_BYTES).unwrap_or(false);
-                    has_room && appender.push(&[&ROAD_HEADER, header, payload]).unwrap_or(false)
+                    // SAFETY: so many bytes can be read there, and nothing of them lies in the link.
+                    has_room
+                        && unsafe {
+                            appender.push_from(&[&ROAD_HEADER, header], payload.as_ptr(), payload.len())
+                        }
+                        .unwrap_or(false)
                 };
                 match take(*node, &OnRoad(record), &mut answer) {
                     Ok(Taken::Here) => {
@@ -309,9 +332,18 @@ impl NodeLinks for SharedLinks {
             && headers.iter().all(|header| appender.push(&[&ROAD_HEADER, header]).unwrap_or(false))
     }
 
-    fn append(&mut self, to: u32, header: &[u8; HEADER_BYTES], payload: InSlabs<'_>) -> Appended {
+    fn append(
+        &mut self,
+        to: u32,
+        header: &[u8; HEADER_BYTES],
+        payload: RawBytes<'_>,
+        is_last: bool,
+    ) -> Appended {
         let Some(link) = self.link(to).filter(|link| link.end.is_up()) else { return Appended::NotByRank };
-        let Ok(appender) = link.end.appender() else { return Appended::NotByRank };
+        let least = if is_last { LAST_BYTES } else { LONG_BYTES };
+        let Ok(appender) = link.end.appender_to(link.socket.as_fd(), least) else {
+            return Appended::NotByRank;
+        };
         let appended = appender.is_some_and(|mut appender| {
             // SAFETY: so many bytes can be read there, and nothing of them lies in the link.
             let pushed =
@@ -410,6 +442,11 @@ mod tests {
         SharedLinks { links, numbers, record_bytes, _mapping: mapping }
     }
 
+    fn receive(links: &mut SharedLinks) -> bool {
+        // SAFETY: nothing is put anywhere.
+        unsafe { links.receive(&mut |_| None) }
+    }
+
     fn pair(ring_bytes: usize) -> [SharedLinks; 2] {
         let layout = LinkLayout::new(ring_bytes).unwrap();
         let (one, other) = UnixStream::pair().unwrap();
@@ -438,7 +475,7 @@ mod tests {
         for round in 0..6 {
             assert!(append(one, 1, &record));
             one.send(1);
-            other.receive();
+            receive(other);
             let mut look = |_: u32, _: &dyn Shown, _: &mut crate::global::Answer<'_>| {
                 Ok(if round == 0 { Taken::ByThreadInTime } else { Taken::Here })
             };
@@ -463,8 +500,8 @@ mod tests {
                 appended += 1;
                 one.send(1);
             }
-            one.receive();
-            other.receive();
+            receive(one);
+            receive(other);
             let left = other.take(&mut |_, shown, _| {
                 let mut payload = vec![0; shown.payload_bytes()];
                 // SAFETY: so many bytes can be written there.
@@ -491,8 +528,8 @@ mod tests {
             while append(other, 0, &record) {}
             one.send(1);
             other.send(0);
-            one.receive();
-            other.receive();
+            receive(one);
+            receive(other);
             if other.take(&mut |_, _, _| Ok(Taken::Here)).unwrap().in_the_way {
                 break;
             }
@@ -515,19 +552,19 @@ mod tests {
                 asked += 1;
             }
             one.send(1);
-            other.receive();
+            receive(other);
             let left = other.take(&mut |from, _, answer| {
-                if !answer(&HEADER, &payload) {
+                if !answer(&HEADER, RawBytes::of_slice(&payload)) {
                     stayed += 1;
                     return Ok(Taken::StaysForNow);
                 }
-                assert!(from == 0 && answer(&HEADER, &[]), "there is room for a header");
+                assert!(from == 0 && answer(&HEADER, RawBytes::NONE), "there is room for a header");
                 answered += 1;
                 Ok(Taken::Here)
             });
             assert!(!left.unwrap().in_the_way, "it is nothing for the NIC thread");
             other.send(0);
-            one.receive();
+            receive(one);
             one.take(&mut |_, shown, _| {
                 came += usize::from(shown.payload_bytes() == payload.len());
                 Ok(Taken::Here)
@@ -536,6 +573,71 @@ mod tests {
         }
         assert_eq!((asked, answered, came), (200, 200, 200));
         assert!(stayed > 0, "the ring is short");
+    }
+
+    /// Long payloads go from the sender's buffer to where the receiver wants them, short ones by the rings;
+    /// and who says where knows whether it has seen all that came before.
+    #[test]
+    fn a_long_payload_is_put_where_it_is_wanted_and_its_record_has_none() {
+        let mut pair = pair(256 << 10);
+        for (bytes, is_last, is_asked) in [
+            (LAST_BYTES - 8, true, false),
+            (LAST_BYTES, true, true),
+            (LAST_BYTES, false, false),
+            (LONG_BYTES - 8, false, false),
+            (LONG_BYTES, false, true),
+            (LONG_BYTES + 4, true, false),
+            (64 << 10, false, true),
+        ] {
+            let [one, other] = &mut pair;
+            let payload: Vec<u8> = (0..bytes).map(|at| (at / 3) as u8).collect();
+            let appended = one.append(1, &HEADER, RawBytes::of_slice(&payload), is_last);
+            assert_eq!(appended, Appended::Done);
+            let mut wanted = vec![0; bytes];
+            let mut asked = Vec::new();
+            for _ in 0..4 {
+                one.send(1);
+                let mut place = |Opening { from, header, payload_bytes, is_next }: Opening<'_>| {
+                    asked.push((from, *header, payload_bytes, is_next));
+                    header[0] = 9;
+                    NonNull::new(wanted.as_mut_ptr())
+                };
+                // SAFETY: there is room for the payload.
+                unsafe { other.receive(&mut place) };
+            }
+            assert_eq!(asked, if is_asked { vec![(0, HEADER, bytes, true)] } else { vec![] }, "{bytes}");
+            let mut shown_bytes = Vec::new();
+            other
+                .take(&mut |_, shown, _| {
+                    shown_bytes.push((shown.header().unwrap()[0], shown.payload_bytes()));
+                    Ok(Taken::Here)
+                })
+                .unwrap();
+            assert_eq!(shown_bytes, [if is_asked { (9, 0) } else { (7, bytes) }], "{bytes}");
+            assert!(!is_asked || wanted == payload, "{bytes}");
+            other.send(0);
+            receive(one);
+        }
+    }
+
+    #[test]
+    fn what_was_not_taken_is_known_to_who_says_where_the_next_payload_goes() {
+        let mut pair = pair(256 << 10);
+        let [one, other] = &mut pair;
+        let payload = vec![5; LONG_BYTES];
+        let mut asked = Vec::new();
+        for verdict in [Taken::Stays, Taken::Here, Taken::ByThreadInTime, Taken::Here] {
+            one.append(1, &HEADER, RawBytes::of_slice(&payload), false);
+            one.send(1);
+            let mut place = |opening: Opening<'_>| {
+                asked.push(opening.is_next);
+                None
+            };
+            // SAFETY: nothing is put anywhere.
+            while unsafe { other.receive(&mut place) } {}
+            other.take(&mut |_, _, _| Ok(verdict)).unwrap();
+        }
+        assert_eq!(asked, [true, false, true, true], "what is left for later is gone past");
     }
 
     #[test]
@@ -550,7 +652,7 @@ mod tests {
         let mut came = 0;
         for _ in 0..100 {
             one.send(1);
-            other.receive();
+            receive(other);
             other
                 .take(&mut |_, _, _| {
                     came += 1;

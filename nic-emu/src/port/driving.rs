@@ -1,5 +1,5 @@
 //! Driving: a rank that waits drives the links to other nodes, between two looks at what it waits for
-//! ([`crate::global::Waiter`]), and a rank that sends passes over them once, now and then. What it cannot do
+//! ([`pass_over_links`]), and a rank that sends passes over them once, now and then. What it cannot do
 //! itself it wakes the NIC thread for, unless nobody waits for it. A rank that waits for its own node alone
 //! leaves the links to others.
 
@@ -7,7 +7,7 @@ use super::error::PortError;
 use super::lending::Waiting;
 use super::outstanding::Purpose;
 use super::rank_port::Port;
-use crate::global::{Left, Own};
+use crate::global::{Left, Own, pass_over_links};
 use crate::host::crowd::Crowd;
 use crate::memory::Rank;
 use crate::memory::doorbell::RingKind;
@@ -140,7 +140,7 @@ impl Port {
             received_in: &|request, _| outstanding.buffer_of(Purpose::Receive, request),
         };
         driving.note_driven();
-        let passed = driving.waiter.pass(&self.memory, &mut driving.links, &own);
+        let passed = pass_over_links(&self.memory, &mut driving.links, &own);
         // Orders completions against the look at who sleeps: see `waiting`.
         token.release_and_fence();
         let passed = passed?;

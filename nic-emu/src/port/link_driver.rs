@@ -1,13 +1,11 @@
 //! What a rank has that drives the links to other nodes: the links, and whose turn it is.
 
-use crate::global::Waiter;
 use crate::host::shared_links::SharedLinks;
 use crate::policy::{AWAY_NS, PUSHED_BYTES, PUSHED_SENDS};
 
 /// The links, and who drives them.
 pub struct LinkDriver {
     pub(super) links: SharedLinks,
-    pub(super) waiter: Waiter,
     /// This rank has left something to the NIC thread, and leaves the links to it until then; 0 after that.
     pub(super) away_until_ns: u64,
     /// How long it does so, and when it has left something last.
@@ -20,7 +18,7 @@ pub struct LinkDriver {
 impl LinkDriver {
     /// Drives these.
     pub fn new(links: SharedLinks) -> Self {
-        Self { links, waiter: Waiter::default(), away_until_ns: 0, away_ns: 0, left_ns: 0, posted: (0, 0) }
+        Self { links, away_until_ns: 0, away_ns: 0, left_ns: 0, posted: (0, 0) }
     }
 
     /// A message of so many bytes was posted. Whether there is much that has not left.

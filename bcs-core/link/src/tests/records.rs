@@ -366,3 +366,141 @@ fn a_process_that_finds_its_work_done_by_another_does_no_harm() {
     let late = super::super::sending::go_on(&shared, &mut None, limits, nodes[0].socket.as_fd());
     assert_eq!((late, nodes[0].end.fault()), (Ok(false), None));
 }
+
+/// The front of a record: its number, what its bytes are, and where they are once it is taken.
+fn front(number: usize, place: u64) -> [u8; 16] {
+    let mut front = [0; 16];
+    front[..8].copy_from_slice(&(number as u64).to_le_bytes());
+    front[8..].copy_from_slice(&place.to_le_bytes());
+    front
+}
+
+/// Sends records one way, each a front and a rest that the appender may send from where it lies; the receiver
+/// has some rests opened elsewhere than in its ring. Compares what comes out, and answers how many did not go
+/// through the ring.
+fn exchange_apart(nodes: &mut [Node; 2], lengths: &[usize], wants: impl Fn(usize) -> bool) -> usize {
+    const IN_RING: u64 = 0;
+    const ELSEWHERE: u64 = 1;
+    let rests: Vec<Vec<u8>> = (0..).zip(lengths).map(|(number, bytes)| content(number, *bytes)).collect();
+    let mut elsewhere: Vec<Vec<u8>> = lengths.iter().map(|bytes| vec![0; *bytes]).collect();
+    let (mut sent, mut found, mut placed) = (0, 0, 0);
+    settle(nodes);
+    while found < lengths.len() {
+        let Node { end, socket, .. } = &mut nodes[0];
+        // One after the other, so that rests are sent from where they lie; or several, which wait in the
+        // ring.
+        for _ in 0..1 + sent / 16 % 2 {
+            let (Some(rest), Some(mut appender)) =
+                (rests.get(sent), end.appender_to(socket.as_fd(), 4096).unwrap())
+            else {
+                break;
+            };
+            let front = front(sent, IN_RING);
+            // SAFETY: the rest is borrowed, and lies in no link.
+            let pushed =
+                unsafe { appender.push_from(&[&front[..5], &front[5..]], rest.as_ptr(), rest.len()) };
+            sent += usize::from(pushed.unwrap());
+        }
+        nodes[0].drive().unwrap();
+        let Node { end, socket, .. } = &mut nodes[1];
+        let mut place = |Opening { front: shown, rest_bytes: bytes, .. }: Opening<'_>| {
+            let number = u64::from_le_bytes(shown[..8].try_into().unwrap()) as usize;
+            assert_eq!((shown.len(), &*shown, bytes), (16, &front(number, IN_RING)[..], lengths[number]));
+            wants(number).then(|| {
+                shown[8..].copy_from_slice(&ELSEWHERE.to_le_bytes());
+                NonNull::new(elsewhere[number].as_mut_ptr()).unwrap()
+            })
+        };
+        // SAFETY: the room for each rest is as long as that.
+        unsafe { end.drive_receiving_to(socket.as_fd(), &mut place) }.unwrap();
+        nodes[1].end.drive_sending(nodes[1].socket.as_fd()).unwrap();
+        for record in nodes[1].take() {
+            let (shown, bytes) = record.split_at(16);
+            let is_elsewhere = shown == front(found, ELSEWHERE);
+            assert!(is_elsewhere || shown == front(found, IN_RING), "front of record {found}");
+            assert_eq!(if is_elsewhere { &elsewhere[found] } else { bytes }, &rests[found], "record {found}");
+            placed += usize::from(is_elsewhere);
+            found += 1;
+        }
+    }
+    placed
+}
+
+#[test]
+fn the_rests_of_records_come_out_as_they_went_in_wherever_they_are_opened() {
+    for (is_sealed, ring_bytes) in
+        [(true, 256 << 10), (false, 256 << 10), (true, 16 << 10), (false, 64 << 10)]
+    {
+        let layout = LinkLayout::new(ring_bytes).unwrap();
+        let most = layout.record_bytes() - 16;
+        let mut lengths = vec![0, 1, 7, 8, 4095, 4096, 4097, 4104, most / 8 * 8, most, most - 1, 4096, 0];
+        lengths.extend((0..300).map(|number| number * 1016 % most));
+        lengths.iter_mut().for_each(|bytes| *bytes = (*bytes).min(most));
+        assert_eq!(exchange_apart(&mut pair(is_sealed, layout), &lengths, |_| false), 0);
+        let placed = exchange_apart(&mut pair(is_sealed, layout), &lengths, |_| true);
+        assert!(placed > 10, "{placed} of {} rests were opened elsewhere", lengths.len());
+        let placed = exchange_apart(&mut pair(is_sealed, layout), &lengths, |number| number % 3 == 0);
+        assert!(placed > 3, "{placed} of {} rests were opened elsewhere", lengths.len());
+    }
+}
+
+#[test]
+fn keys_are_renewed_between_a_front_and_its_rest() {
+    let mut nodes = pair(true, LinkLayout::default());
+    nodes.iter_mut().for_each(|node| node.end.limit_keys(RenewalLimits { frames: 3, bytes: 200_000 }));
+    let lengths: Vec<usize> = (0..200).map(|number| 4096 + number * 8 * 37 % 50_000).collect();
+    assert!(exchange_apart(&mut nodes, &lengths, |number| number % 2 == 0) > 20);
+}
+
+#[test]
+fn nobody_takes_a_record_whose_rest_has_not_come_and_other_processes_take_the_rest_from_the_ring() {
+    let (mut nodes, mut wires) = apart(true, LinkLayout::default());
+    let rest = content(0, 8 << 10);
+    let Node { end, socket, .. } = &mut nodes[0];
+    let mut appender = end.appender_to(socket.as_fd(), 4096).unwrap().unwrap();
+    // SAFETY: the rest is borrowed, and lies in no link.
+    assert!(unsafe { appender.push_from(&[&front(0, 0)], rest.as_ptr(), rest.len()) }.unwrap());
+    drop(appender);
+    let said = hear(&mut wires[0]);
+    let (first, last) = said.split_at(said.len() - 1);
+    wires[1].write_all(first).unwrap();
+    nodes[1].drive().unwrap();
+    assert!(nodes[1].take().is_empty());
+    wires[1].write_all(last).unwrap();
+    let Node { end, socket, memory, .. } = &mut nodes[1];
+    // Another process takes records just now: nothing that it sees may change.
+    let other = memory.attach();
+    let taker = other.taker();
+    let mut asked = false;
+    let mut place = |_: Opening<'_>| {
+        asked = true;
+        None
+    };
+    // SAFETY: nothing is put anywhere.
+    unsafe { end.drive_receiving_to(socket.as_fd(), &mut place) }.unwrap();
+    assert!(taker.is_some() && !asked);
+    drop(taker);
+    assert_eq!(nodes[1].take(), [[&front(0, 0)[..], &rest].concat()]);
+}
+
+#[test]
+fn one_appender_sends_as_many_long_records_as_are_taken() {
+    let mut nodes = pair(true, LinkLayout::default());
+    settle(&mut nodes);
+    let (rest, [one, other]) = (content(1, 60 << 10), &mut nodes);
+    let mut appender = one.end.appender_to(one.socket.as_fd(), 4096).unwrap().unwrap();
+    for number in 0..20 {
+        // SAFETY: the rest is borrowed, and lies in no link.
+        let pushed = unsafe { appender.push_from(&[&front(number, 0)], rest.as_ptr(), rest.len()) };
+        assert_eq!(pushed, Ok(true), "record {number}");
+        let mut found = Vec::new();
+        while found.is_empty() {
+            other.drive().unwrap();
+            found = other.take();
+            // Another process of the node hears what was taken.
+            one.memory.attach().drive_receiving(one.socket.as_fd()).unwrap();
+        }
+        assert_eq!(found, [[&front(number, 0)[..], &rest].concat()]);
+    }
+    assert_eq!(appender.push(&[b"a short one"]), Ok(true));
+}

@@ -122,7 +122,7 @@ fn who_shows_no_certificate_or_one_of_another_authority_gets_a_closed_connection
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    anonymous.alpn_protocols = vec![format!("bcs-link/1/sealed/{}", NetworkId(NETWORK)).into_bytes()];
+    anonymous.alpn_protocols = vec![format!("bcs-link/2/sealed/{}", NetworkId(NETWORK)).into_bytes()];
     let before = ports[0].statistics().refused_connections;
     is_refused(&mut ports, Arc::new(anonymous));
     is_refused(&mut ports, config(&foreign(&authority, "node-3"), NETWORK));

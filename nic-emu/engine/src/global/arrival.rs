@@ -3,15 +3,17 @@
 
 use super::departure::most_ahead;
 use super::error::{GlobalError, strange};
+use super::landing;
 use super::link::PATIENT_RECORDS;
-use super::message::{local, place};
+use super::message::{local, place as place_of};
 use super::own::Own;
 use super::record::{Carried, Kind, Record};
 use crate::channel::Buffer;
+use crate::matching::Message;
 use crate::memory::descriptor::{
-    Check, KIND, Payload, PointToPoint, ReceiveWords, SendDescriptor, SendWords,
+    Check, KIND, Payload, PointToPoint, ReceiveDescriptor, ReceiveWords, SendDescriptor, SendWords,
 };
-use crate::memory::queue::PostedReceives;
+use crate::memory::queue::{PostedAt, PostedReceives};
 use crate::memory::request::Delivery;
 use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::transfer::Range;
@@ -20,6 +22,7 @@ use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
+use std::ptr::NonNull;
 
 /// What became of a descriptor that has come.
 pub(super) enum Arrived {
@@ -58,7 +61,7 @@ pub(super) fn take(
             let mut receiver = BufferReceiver::new(completer, &mut dma);
             let send = receiver.take_back(record.rank, request, destination)?;
             let answer = send.map(|send| {
-                Record::new(Kind::Cancelled, record.rank, &[request.0.into(), place(send.payload).0])
+                Record::new(Kind::Cancelled, record.rank, &[request.0.into(), place_of(send.payload).0])
             });
             return Ok(Arrived::Taken { answer, late: None });
         }
@@ -74,7 +77,7 @@ pub(super) fn take(
         && let Some(own) = own
         && put_in_place(completer, own, (index, &send, &words), &payload)?
     {
-        let answer = matched_record(record.rank, RequestId::NONE, place(send.payload).0);
+        let answer = matched_record(record.rank, RequestId::NONE, place_of(send.payload).0);
         return Ok(Arrived::Taken { answer, late: None });
     }
     let block = match bytes {
@@ -106,7 +109,7 @@ pub(super) fn take(
         if !is_matched {
             pool.count_message();
         }
-        answer = matched_record(record.rank, RequestId::NONE, place(send.payload).0);
+        answer = matched_record(record.rank, RequestId::NONE, place_of(send.payload).0);
     } else if !is_matched {
         late = Some((index, send));
     }
@@ -114,37 +117,100 @@ pub(super) fn take(
 }
 
 /// Puts the bytes of a message where the oldest receive that takes it has them, and completes that. False,
-/// and nothing has happened, when none waits, when it is another rank's, when it has more to be compared than
-/// the envelope, or when the sender waits for the match.
+/// and nothing has happened, when there is none that [`own_receive`] finds.
 fn put_in_place(
     completer: &mut Completer<'_>,
     own: &Own<'_>,
     (index, send, words): (LocalRank, &SendDescriptor, &[u64; CELL_WORDS]),
     payload: &impl Carried,
 ) -> Result<bool, Corrupt> {
-    if index != own.rank || send.request != RequestId::NONE {
-        return Ok(false);
-    }
     let memory = completer.memory;
-    let posted = PostedReceives::of(memory, memory.rank(index)?);
-    let message = SendWords(words).envelope();
-    let found = posted.find_receive(message, |receive| receive.takes(&message))?;
-    let Some((at, receive)) = found else { return Ok(false) };
-    let receive = ReceiveWords(&receive).decode()?;
-    if receive.check != Check::NONE {
+    let Some(OwnReceive { at, receive, buffer }) = own_receive(memory, own, (index, send, words))? else {
         return Ok(false);
-    }
-    let told = Buffer { address: receive.address, bytes: receive.capacity };
-    let Some(buffer) = (own.received_in)(receive.request, told) else { return Ok(false) };
+    };
     let bytes = send.bytes.min(receive.capacity);
     let to = buffer.at(Range { offset: 0, bytes })? as *mut u8;
     // SAFETY: within the buffer of a receive of which this rank has not seen the end, so that the program has
     // not got it back.
     unsafe { payload.copy_payload(to, bytes as usize) };
-    posted.remove(at)?;
+    PostedReceives::of(memory, memory.rank(index)?).remove(at)?;
     completer.complete((index, receive.request), send.status(), &Delivery::InPlace)?;
     memory.header().remote.matched.add(1);
     Ok(true)
+}
+
+/// A receive of the rank that waits.
+struct OwnReceive {
+    /// Its place in the queue.
+    at: PostedAt,
+    receive: ReceiveDescriptor,
+    /// Where it puts its message.
+    buffer: Buffer,
+}
+
+/// The oldest receive that takes a message. None when none waits, when it is another rank's, when it has more
+/// to be compared than the envelope, or when the sender waits for the match.
+fn own_receive(
+    memory: &NicMemory,
+    own: &Own<'_>,
+    (index, send, words): (LocalRank, &SendDescriptor, &[u64; CELL_WORDS]),
+) -> Result<Option<OwnReceive>, Corrupt> {
+    if index != own.rank || send.request != RequestId::NONE {
+        return Ok(None);
+    }
+    let posted = PostedReceives::of(memory, memory.rank(index)?);
+    let message = SendWords(words).envelope();
+    let found = posted.find_receive(message, |receive| receive.takes(&message))?;
+    let Some((at, receive)) = found else { return Ok(None) };
+    let receive = ReceiveWords(&receive).decode()?;
+    if receive.check != Check::NONE {
+        return Ok(None);
+    }
+    let told = Buffer { address: receive.address, bytes: receive.capacity };
+    let buffer = (own.received_in)(receive.request, told);
+    Ok(buffer.map(|buffer| OwnReceive { at, receive, buffer }))
+}
+
+/// Matches a send of another node, whose bytes are about to come with it, with a receive of this rank that
+/// has room for all of them. From then on they are on their way to it: answers the record that says that they
+/// are there, and where they go. None, and nothing has happened, when [`take`] would not put them there.
+///
+/// # Errors
+/// NIC memory is corrupt.
+pub(super) fn place(
+    memory: &NicMemory,
+    own: &Own<'_>,
+    record: &Record,
+    bytes: u64,
+) -> Result<Option<(Record, NonNull<u8>)>, Corrupt> {
+    let mut words = [0; CELL_WORDS];
+    words[..LABEL].copy_from_slice(&record.words);
+    let Some(PointToPoint::Send(send)) = PointToPoint::decode(&words) else { return Ok(None) };
+    let Some(index) = memory.local_rank(send.destination)? else { return Ok(None) };
+    let Some(OwnReceive { at, receive, buffer }) = own_receive(memory, own, (index, &send, &words))? else {
+        return Ok(None);
+    };
+    if send.bytes != bytes || receive.capacity < bytes {
+        return Ok(None);
+    }
+    let Some(to) = NonNull::new(buffer.at(Range { offset: 0, bytes })? as *mut u8) else { return Ok(None) };
+    let origin = record.rank;
+    let Some(landing) = landing::begin(memory, &Message { send, origin }, &receive, index)? else {
+        return Ok(None);
+    };
+    landing::place_whole(memory, landing)?;
+    PostedReceives::of(memory, memory.rank(index)?).remove(at)?;
+    memory.header().remote.matched.add(1);
+    let words = [landing.id.get(), 0, bytes, place_of(send.payload).0];
+    Ok(Some((Record::new(Kind::Placed, origin, &words), to)))
+}
+
+/// What the sender of a message is told whose bytes were put in place as they came with it.
+pub(super) fn placed_answer(placed: &Record) -> Option<Record> {
+    match placed.kind {
+        Kind::Placed => matched_record(placed.rank, RequestId::NONE, placed.words[3]),
+        _ => None,
+    }
 }
 
 /// What tells a message's sender that nothing of it has to move any more, if that is to be told.
@@ -257,6 +323,96 @@ mod tests {
         let synchronous = SendDescriptor { request: RequestId(9), synchronous: true, ..send(100) };
         assert_eq!(arrives(&[receive], &synchronous, &payload), (true, 1));
         assert_eq!(buffer, [0; 100], "the rank takes it from there");
+    }
+
+    /// Says where the bytes of that send go, which are about to come to node 0 of two: its rank has posted
+    /// this receive.
+    fn about_to_arrive(
+        memory: &NicMemory,
+        receive: &ReceiveDescriptor,
+        send: &SendDescriptor,
+    ) -> Option<(Record, *mut u8)> {
+        let posted = PostedReceives::of(memory, memory.rank(HERE).unwrap());
+        assert!(posted.push(&receive.encode()).unwrap());
+        let record = Record::new(Kind::Send, Rank(1), &send.encode()[..LABEL]);
+        let own = Own { rank: HERE, sent_from: &|_, _| None, received_in: &|_, told| Some(told) };
+        let placed = place(memory, &own, &record, send.bytes).unwrap();
+        let waits = posted.find_receive(SendWords(&send.encode()).envelope(), |_| true).unwrap().is_some();
+        assert_eq!(waits, placed.is_none(), "a receive is matched once");
+        placed.map(|(record, to)| (record, to.as_ptr()))
+    }
+
+    #[test]
+    fn a_receive_is_matched_when_bytes_are_about_to_come_and_complete_when_they_count_as_there() {
+        let (memory, mut buffer) = (first_of(2), vec![0; 8192]);
+        let slot = memory.request(HERE, RECEIVE).unwrap();
+        slot.arm();
+        let receive = receive(8192, &mut buffer);
+        let (record, to) = about_to_arrive(&memory, &receive, &send(4096)).unwrap();
+        assert_eq!((record.kind, record.rank, to), (Kind::Placed, Rank(1), buffer.as_mut_ptr()));
+        let granted = &memory.node_state(1).unwrap().granted;
+        assert_eq!((slot.state(), memory.landings().used(), granted.get()), (SlotState::Pending, 1, 4096));
+        let [id, offset, bytes, place, ..] = record.words;
+        let landing = memory.landings().named(id).unwrap();
+        assert_eq!(
+            landing::placed_range(landing, 1, offset, bytes).unwrap(),
+            Range { offset: 0, bytes: 4096 }
+        );
+        assert!(landing::place_next(landing, 1, 4096, 8).is_none(), "no more of it comes");
+        let mut completer = Completer::new(&memory, Pacing::default());
+        let due = landing::count(landing, &mut completer, bytes, 65_536, landing::Ahead::Ring).unwrap();
+        assert!(due.is_empty());
+        assert_eq!((slot.state(), memory.landings().used(), granted.get()), (SlotState::Done, 0, 0));
+        let answer = placed_answer(&record).unwrap();
+        assert_eq!((answer.kind, answer.rank, answer.words[1]), (Kind::Matched, Rank(1), place));
+        assert_eq!(place, 21, "its slabs come back");
+    }
+
+    #[test]
+    fn nothing_is_matched_ahead_where_bytes_do_not_go_straight_to_the_buffer() {
+        let mut buffer = vec![0; 8192];
+        let receive = receive(8192, &mut buffer);
+        let check = Check { call: 1, ..Check::NONE };
+        let synchronous = SendDescriptor { request: RequestId(9), synchronous: true, ..send(4096) };
+        for (receive, send) in [
+            (ReceiveDescriptor { capacity: 4095, ..receive }, send(4096)),
+            (ReceiveDescriptor { check, ..receive }, send(4096)),
+            (receive, synchronous),
+        ] {
+            let memory = first_of(2);
+            assert!(about_to_arrive(&memory, &receive, &send).is_none());
+            assert_eq!(memory.landings().used(), 0);
+        }
+    }
+
+    #[test]
+    fn bytes_are_put_in_place_in_their_order_and_as_far_as_they_were_granted() {
+        let (memory, mut buffer) = (first_of(2), vec![0; 8192]);
+        let message = Message { send: send(8192), origin: Rank(1) };
+        let receive = receive(8192, &mut buffer);
+        let landing = landing::begin(&memory, &message, &receive, HERE).unwrap().unwrap();
+        assert!(landing::place_next(landing, 1, 0, 8).is_none(), "nothing is granted");
+        landing.granted.set(6000);
+        for (from, offset, bytes, is_next) in [
+            (1, 8, 8, false),
+            (0, 0, 1000, false),
+            (1, 0, 6001, false),
+            (1, 0, 1000, true),
+            (1, 0, 1000, false),
+            (1, 1000, 1000, true),
+            (1, 3000, 1000, false),
+            (1, u64::MAX, 8, false),
+        ] {
+            let placed = landing::place_next(landing, from, offset, bytes);
+            assert_eq!(placed.is_some(), is_next, "{bytes} bytes at {offset} of node {from}");
+        }
+        // Nobody but this node says that bytes are in place.
+        assert!(landing::placed_range(landing, 1, 0, 2000).is_ok());
+        assert!(landing::placed_range(landing, 1, 0, 2008).is_err());
+        // What has moved by another way counts, too, and keeps its place in the order.
+        landing.moved.set(3000);
+        assert!(landing::place_next(landing, 1, 2000, 1000).is_none());
+        assert!(landing::place_next(landing, 1, 3000, 3000).is_some());
     }
 
     #[test]

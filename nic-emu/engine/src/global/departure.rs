@@ -2,7 +2,7 @@
 //! travel with them as far as they may. Whoever holds the run token does that: the NIC thread, or a rank that
 //! waits.
 
-use super::message::{BUDGET_BYTES, InSlabs, local};
+use super::message::{BUDGET_BYTES, RawBytes, local};
 use super::record::{Kind, PostingSlice, Record};
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
 use crate::memory::request::Delivery;
@@ -21,7 +21,7 @@ pub(super) fn exchange(
     memory: &NicMemory,
     posted: PostingSlice,
     payload_bytes: u64,
-    mut send: impl FnMut(u32, &Record, InSlabs<'_>) -> Result<bool, Corrupt>,
+    mut send: impl FnMut(u32, &Record, RawBytes<'_>) -> Result<bool, Corrupt>,
 ) -> Result<(), Corrupt> {
     let remote = &memory.header().remote;
     for index in memory.local_ranks() {
@@ -44,8 +44,8 @@ pub(super) fn exchange(
                 _ => None,
             };
             let payload = match ahead {
-                Some((slab, bytes)) => InSlabs::of(memory, index, slab, 0, bytes)?,
-                None => InSlabs::NONE,
+                Some((slab, bytes)) => RawBytes::of(memory, index, slab, 0, bytes)?,
+                None => RawBytes::NONE,
             };
             if !send(node, &record, payload)? {
                 // What follows in this rank's queue stays behind it: nothing overtakes.

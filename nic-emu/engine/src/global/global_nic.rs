@@ -163,6 +163,11 @@ impl<F: Road + ?Sized> GlobalNic<F> {
         )
     }
 
+    /// True when messages are on their way that come in several pieces.
+    pub fn moves_pieces(&self) -> bool {
+        self.messages.moves_pieces()
+    }
+
     /// True when nothing of this node's is under way.
     pub fn is_idle(&self) -> bool {
         self.is_left_to_ranks() && self.memory.landings().used() == 0

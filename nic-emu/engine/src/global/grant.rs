@@ -2,7 +2,7 @@
 //! Whoever holds the run token does that: the NIC thread, or the sender while it waits.
 
 use super::departure::finish_send;
-use super::message::InSlabs;
+use super::message::RawBytes;
 use super::rank_memory;
 use super::record::{Kind, Record};
 use crate::channel::{Buffer, ChannelError};
@@ -78,9 +78,9 @@ impl Grant {
     ///
     /// # Errors
     /// There are no such slabs.
-    pub fn in_slabs<'m>(&self, memory: &'m NicMemory, sender: LocalRank) -> Result<InSlabs<'m>, Corrupt> {
+    pub fn in_slabs<'m>(&self, memory: &'m NicMemory, sender: LocalRank) -> Result<RawBytes<'m>, Corrupt> {
         let slab = SlabId(self.place.wrapping_sub(1) as u32);
-        InSlabs::of(memory, sender, slab, self.range.offset, self.range.bytes)
+        RawBytes::of(memory, sender, slab, self.range.offset, self.range.bytes)
     }
 
     /// The bytes, which are in the buffer of a send of this process.

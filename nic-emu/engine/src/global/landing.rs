@@ -6,55 +6,67 @@
 //! busy, the oldest message first, and for more as that comes. The bytes of a message come in their order.
 
 use super::error::{GlobalError, strange};
-use super::grant::{CHUNK_BYTES, Grant};
-use super::matched::Matched;
+use super::grant::Grant;
 use super::message::place;
+use crate::matching::Message;
+use crate::memory::descriptor::ReceiveDescriptor;
 use crate::memory::landing::Landing;
 use crate::memory::request::Delivery;
 use crate::memory::transfer::Range;
-use crate::memory::{CommRank, Corrupt, NicMemory, Rank};
+use crate::memory::{CommRank, Corrupt, LocalRank, NicMemory, Rank};
 use crate::threads::completer::{Completer, RankRequest, Status};
 use smallvec::SmallVec;
 
 /// How many records of bytes a node is asked for ahead.
 #[derive(Clone, Copy)]
 pub(super) enum Ahead {
-    /// By a rank: half of a link's ring, so that the outgoing ring has room for them whatever comes the other
-    /// way. What it had no room for it would leave in its incoming ring, before what makes room for the other
-    /// end.
+    /// By a rank: three records, less than a link's ring, and mostly not in it at all. What a sender has no
+    /// room for it leaves in its incoming ring for a while, and then to its NIC thread.
     Ring = 2,
     /// By the NIC thread, which has room elsewhere, and mostly goes on where ranks get no processor: each
     /// look of it is to move much.
     Memory = 16,
 }
 
+/// Bytes of a grant of a landing, if not all that is left goes into one record. A record of so many, sealed,
+/// with those that leave with it, is sent as one packet of what a network card cuts up (64 KB at most, and
+/// whole packets of 9,000 bytes): it comes at once, and is opened at once.
+const LANDING_CHUNK_BYTES: u64 = 60 << 10;
+
 /// Grants to a node.
 pub(super) type Grants = SmallVec<[Grant; 8]>;
 
-/// Begins the landing of a matched message: grants are next ([`due_grants`]). None when none is free.
+/// Begins the landing of a message that is matched with a receive of this rank: grants are next
+/// ([`due_grants`]). None when none is free.
 ///
 /// # Errors
 /// No such rank.
-pub(super) fn begin<'m>(memory: &'m NicMemory, matched: &Matched) -> Result<Option<&'m Landing>, Corrupt> {
-    let (node, _) = memory.place(matched.message.origin)?;
+pub(super) fn begin<'m>(
+    memory: &'m NicMemory,
+    message: &Message,
+    receive: &ReceiveDescriptor,
+    receiver: LocalRank,
+) -> Result<Option<&'m Landing>, Corrupt> {
+    let (node, _) = memory.place(message.origin)?;
     let Some(landing) = memory.landings().take() else { return Ok(None) };
-    let descriptor = &matched.message.send;
+    let descriptor = &message.send;
     let (source, tag, length) = descriptor.status();
     let (slab, from) = place(descriptor.payload);
     landing.node.set(node);
-    landing.origin.set(matched.message.origin.0);
+    landing.origin.set(message.origin.0);
     landing.sent_by.set(descriptor.request);
-    landing.receiver.set(matched.receiver);
-    landing.request.set(matched.receive.request);
+    landing.receiver.set(receiver);
+    landing.request.set(receive.request);
     landing.source.set(source.0);
     landing.tag.set(tag as u32);
     landing.length.set(length);
     landing.place.set(slab);
     landing.from.set(from);
-    landing.to.set(matched.receive.address);
-    landing.bytes.set(matched.bytes());
+    landing.to.set(receive.address);
+    landing.bytes.set(descriptor.bytes.min(receive.capacity));
     landing.granted.set(0);
     landing.moved.set(0);
+    landing.placed.set(0);
     Ok(Some(landing))
 }
 
@@ -69,12 +81,13 @@ pub(super) fn due_grants(
     ahead: Ahead,
 ) -> Result<Grants, Corrupt> {
     let (state, mut grants) = (memory.node_state(node)?, Grants::new());
-    let (chunk, most) = (payload_bytes.div_ceil(2).clamp(1, CHUNK_BYTES), ahead as u64 * payload_bytes);
+    let most = ahead as u64 * payload_bytes;
     while state.granted.get() < most
         && let Some(landing) = memory.landings().oldest_waiting(node)
     {
         let (total, offset) = (landing.bytes.get(), landing.granted.get());
-        let bytes = (total - offset).min(chunk);
+        let left = total - offset;
+        let bytes = if left <= payload_bytes { left } else { payload_bytes.min(LANDING_CHUNK_BYTES) };
         grants.push(Grant {
             rank: Rank(landing.origin.get()),
             request: landing.sent_by.get(),
@@ -136,6 +149,45 @@ pub(super) fn range_of(landing: &Landing, from: u32, offset: u64, bytes: u64) ->
         return Err(strange(from, "offset of data", offset));
     }
     Ok(Range { offset, bytes })
+}
+
+/// Which bytes were put in place, as a record says that this node has made.
+///
+/// # Errors
+/// They were not: somebody else has made it.
+pub(super) fn placed_range(
+    landing: &Landing,
+    from: u32,
+    offset: u64,
+    bytes: u64,
+) -> Result<Range, GlobalError> {
+    let range = range_of(landing, from, offset, bytes)?;
+    match offset + bytes <= landing.placed.get() {
+        true => Ok(range),
+        false => Err(strange(from, "bytes in place", bytes)),
+    }
+}
+
+/// Where the next bytes of a message go that have not come, if those before them are in place, and these are
+/// the ones. They count as in place, but have not moved.
+pub(super) fn place_next(landing: &Landing, from: u32, offset: u64, bytes: u64) -> Option<()> {
+    let next = landing.placed.get().max(landing.moved.get());
+    let end = offset.checked_add(bytes)?;
+    (offset == next && end <= landing.granted.get() && landing.node.get() == from).then(|| {
+        landing.placed.set(end);
+    })
+}
+
+/// All bytes of a message come in place, without a grant.
+///
+/// # Errors
+/// No such node.
+pub(super) fn place_whole(memory: &NicMemory, landing: &Landing) -> Result<(), Corrupt> {
+    let bytes = landing.bytes.get();
+    landing.granted.set(bytes);
+    landing.placed.set(bytes);
+    memory.node_state(landing.node.get())?.granted.add(bytes as i64);
+    Ok(())
 }
 
 /// So many bytes are where they go. The grants that are due after that.

@@ -8,7 +8,7 @@
 //! Who has to know that what was sent is there sends a *Confirm* behind it, which is answered at once.
 
 use super::error::{GlobalError, strange};
-use super::message::InSlabs;
+use super::message::RawBytes;
 use super::record::{HEADER_BYTES, Kind, Record};
 use crate::memory::{Corrupt, NicMemory};
 use bcs_core::{NodeId, Rank};
@@ -72,7 +72,7 @@ impl Links {
     }
 
     /// Sends a record whose payload lies in slabs.
-    pub(super) fn send_in_slabs(&mut self, to: u32, record: &Record, bytes: InSlabs<'_>) {
+    pub(super) fn send_in_slabs(&mut self, to: u32, record: &Record, bytes: RawBytes<'_>) {
         let Ok(()) = self.send_with::<Infallible>(to, record, bytes.len(), |payload| {
             bytes.append_to(payload);
             Ok(())

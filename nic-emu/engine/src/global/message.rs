@@ -17,16 +17,17 @@ pub fn payload_bytes(record_bytes: u64) -> u64 {
     (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
 }
 
-/// Bytes of a message in a rank's slabs, which are the NIC's until they are given back. No reference to them
-/// is made, as others may write them at the same time, if they are mad.
+/// Bytes of a message: in a rank's slabs, which are the NIC's until they are given back, or in a buffer of
+/// the program that is the NIC's as long as the send is. No reference to them is made, as others may write
+/// them at the same time, if they are mad.
 #[derive(Clone, Copy, Debug)]
-pub struct InSlabs<'m> {
+pub struct RawBytes<'m> {
     from: NonNull<u8>,
     bytes: usize,
     _memory: PhantomData<&'m NicMemory>,
 }
 
-impl<'m> InSlabs<'m> {
+impl<'m> RawBytes<'m> {
     /// No bytes.
     pub const NONE: Self = Self { from: NonNull::dangling(), bytes: 0, _memory: PhantomData };
 
@@ -48,6 +49,11 @@ impl<'m> InSlabs<'m> {
         Ok(Self { from, bytes: bytes as usize, _memory: PhantomData })
     }
 
+    /// Those of a buffer of this process, which nobody changes meanwhile.
+    pub fn of_slice(bytes: &'m [u8]) -> Self {
+        Self { from: NonNull::from_ref(bytes).cast(), bytes: bytes.len(), _memory: PhantomData }
+    }
+
     /// Where they are: [`Self::len`] bytes can be read there.
     pub fn as_ptr(&self) -> *const u8 {
         self.from.as_ptr()
@@ -65,7 +71,7 @@ impl<'m> InSlabs<'m> {
 
     /// Appends them.
     pub fn append_to(&self, to: &mut Vec<u8>) {
-        // SAFETY: the range lies in the slabs, checked.
+        // SAFETY: the range lies in the slabs, checked, or was borrowed.
         unsafe { rank_memory::append_copy(self.as_ptr(), self.bytes, to) };
     }
 }

@@ -78,8 +78,10 @@ mod waiter;
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
-pub use message::InSlabs;
+pub use message::RawBytes;
 pub use own::Own;
 pub use record::{Carried, HEADER_BYTES};
 pub use strobe_tree::neighbours;
-pub use waiter::{Answer, Appended, Left, NodeLinks, Passed, Shown, Take, Taken, Waiter};
+pub use waiter::{
+    Answer, Appended, Left, NodeLinks, Opening, Passed, Place, Shown, Take, Taken, pass_over_links,
+};

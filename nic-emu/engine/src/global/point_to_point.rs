@@ -24,6 +24,7 @@
 //!  Cancelled  rank: its sender    request, slab plus one or 0
 //!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted
 //!  Data                           transfer, offset                                              payload: the bytes
+//!  Placed     rank: its sender    transfer, offset, bytes, slab plus one or 0                   in a ring alone: Data, or a Send, whose bytes a rank has put in place
 //! ```
 //!
 //! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory
@@ -38,12 +39,13 @@ use super::grant::{CHUNK_BYTES, Grant};
 use super::landing::{self, Ahead};
 use super::link::{Links, PATIENT_RECORDS};
 use super::matched::Matched;
-use super::message::{BUDGET_BYTES, InSlabs, local, place};
+use super::message::{BUDGET_BYTES, RawBytes, local, place};
 use super::rank_memory;
 use super::record::{Kind, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::{ProcessMemory, is_done};
 use crate::matching::Message;
+use crate::memory::landing::Landing;
 use crate::memory::request::Delivery;
 use crate::memory::transfer::Range;
 use crate::memory::unexpected::UnexpectedPool;
@@ -203,6 +205,11 @@ impl PointToPointEngine {
         !self.grants.is_empty() || self.granted_in_slice || !self.staged.outgoing.is_empty()
     }
 
+    /// True when bytes of a message are on their way here, or granted to go.
+    pub fn moves_pieces(&self) -> bool {
+        !self.incoming.is_empty() || !self.grants.is_empty()
+    }
+
     /// True when nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.inbox.is_empty()
@@ -233,6 +240,7 @@ impl PointToPointEngine {
                 self.inbox.push_back(Posting { from, posted, record });
             }
             Kind::Grant => self.grants.push_back((from, Grant::of(&record))),
+            Kind::Placed => Self::count_placed(env, from, &record)?,
             Kind::Matched => finish_send(env.memory, env.completer, from, &record)?,
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
@@ -253,7 +261,7 @@ impl PointToPointEngine {
             sent.clear();
         }
         let (links, pacing) = (&mut *env.links, env.pacing);
-        let send = |to, record: &Record, payload: InSlabs<'_>| {
+        let send = |to, record: &Record, payload: RawBytes<'_>| {
             let is_full = match pacing.strobes_all() {
                 true => sent.get(&to) == Some(&DESCRIPTORS_A_SLICE),
                 false => links.waiting_records(to) >= DESCRIPTORS_A_SLICE as usize,
@@ -350,7 +358,10 @@ impl PointToPointEngine {
                 continue;
             }
             let is_staged = staged::applies(env.memory);
-            if !is_staged && Self::leaves_to_ranks(env) && landing::begin(env.memory, &matched)?.is_some() {
+            if !is_staged
+                && Self::leaves_to_ranks(env)
+                && landing::begin(env.memory, &matched.message, &matched.receive, matched.receiver)?.is_some()
+            {
                 for grant in landing::due_grants(env.memory, node, env.payload_bytes, Ahead::Memory)? {
                     env.links.send(node, &grant.record());
                 }
@@ -595,6 +606,33 @@ impl PointToPointEngine {
         Ok(())
     }
 
+    /// A rank has put bytes of a message in place, and left it to others to count them.
+    fn count_placed(env: &mut Env<'_, '_>, from: u32, record: &Record) -> Result<(), GlobalError> {
+        let [id, offset, bytes, ..] = record.words;
+        let Some(landing) = env.memory.landings().named(id) else {
+            return Err(strange(from, "transfer", id));
+        };
+        landing::placed_range(landing, from, offset, bytes)?;
+        Self::count_landed(env, from, landing, bytes)?;
+        if let Some(answer) = arrival::placed_answer(record) {
+            Self::answer(env, from, &answer, bytes);
+        }
+        Ok(())
+    }
+
+    /// So many bytes of a message are in place: asks for the next ones.
+    fn count_landed(
+        env: &mut Env<'_, '_>,
+        from: u32,
+        landing: &Landing,
+        bytes: u64,
+    ) -> Result<(), GlobalError> {
+        for grant in landing::count(landing, env.completer, bytes, env.payload_bytes, Ahead::Memory)? {
+            env.links.send(from, &grant.record());
+        }
+        Ok(())
+    }
+
     /// Bytes have arrived of a message whose landing is in NIC memory. False if they are not of such a one,
     /// or the system refuses to write them: then the message is this thread's, and goes on as others do.
     fn take_landing(
@@ -612,9 +650,7 @@ impl PointToPointEngine {
         let written =
             unsafe { rank_memory::write(env.processes, memory, to.0, address, data.as_ptr(), data.len()) };
         if is_done(memory, written)? {
-            for grant in landing::count(landing, env.completer, bytes, env.payload_bytes, Ahead::Memory)? {
-                env.links.send(from, &grant.record());
-            }
+            Self::count_landed(env, from, landing, bytes)?;
             return Ok(true);
         }
         let (granted, moved, total) = (landing.granted.get(), landing.moved.get(), landing.bytes.get());

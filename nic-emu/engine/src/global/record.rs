@@ -41,6 +41,8 @@ pub enum Kind {
     Announced = 12,
     /// As *Down*, of an announcement.
     Agreed = 13,
+    /// What a node makes of *Data* whose bytes were opened where they go: transfer, offset, bytes.
+    Placed = 14,
 }
 
 /// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for
@@ -111,9 +113,11 @@ impl Kind {
     /// The kind of the record with this header; none when it is no record.
     pub fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         use Kind::*;
-        [Confirm, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken, Confirmed, Announced, Agreed]
-            .into_iter()
-            .find(|kind| *kind as u8 == header[0])
+        let (first, then) = (
+            [Confirm, Send, Matched, Cancelled, Grant, Data, Placed],
+            [Up, Down, Left, Broken, Confirmed, Announced, Agreed],
+        );
+        first.into_iter().chain(then).find(|kind| *kind as u8 == header[0])
     }
 }
 
@@ -222,7 +226,7 @@ mod tests {
         fn any_bytes_decode_to_an_answer_and_never_to_a_panic(words: [u64; 8]) {
             let header = words.map(u64::to_le_bytes).concat().try_into().unwrap();
             let decoded = Record::decode(&header, (words[0] >> 32 & PAYLOAD_LIMIT) as usize);
-            let kind = Some(words[0] as u8).filter(|kind| (1..=13).contains(kind));
+            let kind = Some(words[0] as u8).filter(|kind| (1..=14).contains(kind));
             prop_assert_eq!(decoded.map(|record| record.kind as u8), kind);
         }
     }

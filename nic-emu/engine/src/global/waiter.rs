@@ -17,18 +17,21 @@ use super::grant::Grant;
 use super::landing::{self, Ahead};
 use super::link::PATIENT_RECORDS;
 use super::matched::Matched;
-use super::message::{InSlabs, payload_bytes, place};
+use super::message::{RawBytes, payload_bytes, place};
 use super::own::Own;
 use super::record::{Carried, HEADER_BYTES, Kind, PostingSlice, Record};
 use super::staged;
 use crate::channel::Buffer;
 use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
+use crate::memory::landing::Landing;
 use crate::memory::queue::PostedReceives;
 use crate::memory::ring::{CELL_WORDS, LABEL};
-use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::memory::transfer::Range;
+use crate::memory::{Corrupt, ENTRIES, NicMemory, Rank};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, Touched};
 use smallvec::SmallVec;
+use std::ptr::NonNull;
 
 /// Links to other nodes, as ranks drive them. Nothing here blocks. Who finds that a link has ended finds
 /// nothing there and can append nothing to it: what that means is the NIC thread's to say.
@@ -36,8 +39,11 @@ pub trait NodeLinks {
     /// The longest record, in bytes.
     fn record_bytes(&self) -> usize;
 
-    /// Receives what has come. True if something has.
-    fn receive(&mut self) -> bool;
+    /// Receives what has come. True if something has. Long payloads of records may be put where `place` says.
+    ///
+    /// # Safety
+    /// Where `place` answers an address, so many bytes can be written there as long as this call lasts.
+    unsafe fn receive(&mut self, place: &mut Place<'_>) -> bool;
 
     /// Shows the records that have come, that nobody has taken, and that this rank has not gone past, of each
     /// node in its order. With each comes a call that appends an answer for the same node ([`Answer`]).
@@ -46,8 +52,14 @@ pub trait NodeLinks {
     /// Those of `take`.
     fn take(&mut self, take: &mut Take<'_>) -> Result<Left, Corrupt>;
 
-    /// Appends a record, which has this payload.
-    fn append(&mut self, to: u32, header: &[u8; HEADER_BYTES], payload: InSlabs<'_>) -> Appended;
+    /// Appends a record, which has this payload. `is_last` says that no other one follows at once.
+    fn append(
+        &mut self,
+        to: u32,
+        header: &[u8; HEADER_BYTES],
+        payload: RawBytes<'_>,
+        is_last: bool,
+    ) -> Appended;
 
     /// Appends records without a payload: all of them, or none and the answer is false.
     fn append_all(&mut self, to: u32, headers: &[[u8; HEADER_BYTES]]) -> bool;
@@ -55,6 +67,23 @@ pub trait NodeLinks {
     /// Sends what was appended for a node.
     fn send(&mut self, to: u32);
 }
+
+/// A record that is about to be received, and whose payload may go where it is wanted.
+#[derive(Debug)]
+pub struct Opening<'a> {
+    /// Its node.
+    pub from: u32,
+    /// Its header. If the payload goes elsewhere, the record has none any more, and the header that is left
+    /// here.
+    pub header: &'a mut [u8; HEADER_BYTES],
+    /// Bytes of the payload.
+    pub payload_bytes: usize,
+    /// This rank has taken, or gone past, all that came before it.
+    pub is_next: bool,
+}
+
+/// Says where the payload of a record goes: answers an address, or none if it is to stay with its header.
+pub type Place<'a> = dyn FnMut(Opening<'_>) -> Option<NonNull<u8>> + 'a;
 
 /// A record that has come, as it is shown: the payload is what stands behind its header.
 pub trait Shown: Carried {
@@ -86,7 +115,7 @@ pub enum Appended {
 
 /// Appends a record: its header, and its payload. False when there is no room for it; for a header alone
 /// there always is.
-pub type Answer<'a> = dyn FnMut(&[u8], &[u8]) -> bool + 'a;
+pub type Answer<'a> = dyn FnMut(&[u8], RawBytes<'_>) -> bool + 'a;
 
 /// What is called for each record: its node, the record, and what appends an answer.
 pub type Take<'a> = dyn FnMut(u32, &dyn Shown, &mut Answer<'_>) -> Result<Taken, Corrupt> + 'a;
@@ -125,71 +154,62 @@ pub struct Passed {
     pub touched: Touched,
 }
 
-/// A rank that waits, as it drives the links.
-#[derive(Debug, Default)]
-pub struct Waiter {
-    /// Bytes of its own that are sent.
-    bytes: Vec<u8>,
-}
-
-impl Waiter {
-    /// Hands over what has come and what is to leave. The caller holds the run token.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
-    pub fn pass(
-        &mut self,
-        memory: &NicMemory,
-        links: &mut dyn NodeLinks,
-        own: &Own<'_>,
-    ) -> Result<Passed, Corrupt> {
-        let mut completer = Completer::new(memory, Pacing::of(memory));
-        let payload_bytes = payload_bytes(links.record_bytes() as u64);
-        let bytes = &mut self.bytes;
-        let (urgent, stays_of) = (SmallVec::new(), None);
-        let mut pass = Pass { memory, own, bytes, payload_bytes, urgent, stays_of, sent: 0, taken: 0 };
-        let mut is_held_up = false;
-        // What is to leave leaves first: somebody waits for it.
-        pass.take_matches(links)?;
-        let send = |to, record: &Record, payload: InSlabs<'_>| {
-            let appended = match pass.is_held_up(to)? {
-                true => Appended::NotByRank,
-                false => links.append(to, &record.header(payload.len()), payload),
-            };
-            if appended == Appended::Done {
-                pass.note_sent(to, PATIENT_RECORDS)?;
+/// A rank that waits hands over what has come and what is to leave. The caller holds the run token.
+///
+/// # Errors
+/// NIC memory is corrupt.
+pub fn pass_over_links(
+    memory: &NicMemory,
+    links: &mut dyn NodeLinks,
+    own: &Own<'_>,
+) -> Result<Passed, Corrupt> {
+    let mut completer = Completer::new(memory, Pacing::of(memory));
+    let payload_bytes = payload_bytes(links.record_bytes() as u64);
+    let (urgent, stays_of) = (SmallVec::new(), None);
+    let mut pass = Pass { memory, own, payload_bytes, urgent, stays_of, sent: 0, taken: 0 };
+    let mut is_held_up = false;
+    // What is to leave leaves first: somebody waits for it.
+    pass.take_matches(links)?;
+    let send = |to, record: &Record, payload: RawBytes<'_>| {
+        let appended = match pass.is_held_up(to)? {
+            true => Appended::NotByRank,
+            false => {
+                let is_last = memory.header().remote.outbound.get() == 1;
+                links.append(to, &record.header(payload.len()), payload, is_last)
             }
-            is_held_up |= appended == Appended::NotByRank;
-            Ok(appended == Appended::Done)
         };
-        departure::exchange(memory, PostingSlice::default(), payload_bytes, send)?;
-        pass.send(links)?;
-        let received = links.receive();
-        let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
-        pass.take_matches(links)?;
-        pass.send(links)?;
-        let Pass { sent, taken, .. } = pass;
-        let remote = &memory.header().remote;
-        // Frames without records come for as long as a link is up: nothing is done by them.
-        let did = sent != 0 || taken != 0;
-        if did {
-            remote.rest.set(0);
-            remote.by_ranks.sent.add(sent as i64);
-            remote.by_ranks.taken.add(taken as i64);
-            remote.by_ranks.moves.add(1);
+        if appended == Appended::Done {
+            pass.note_sent(to, PATIENT_RECORDS)?;
         }
-        let in_the_way = left.in_the_way || is_held_up || !remote.matches.is_empty();
-        let left = Left { in_the_way, ..left };
-        Ok(Passed { moved: received || did, left, touched: completer.touched })
+        is_held_up |= appended == Appended::NotByRank;
+        Ok(appended == Appended::Done)
+    };
+    departure::exchange(memory, PostingSlice::default(), payload_bytes, send)?;
+    pass.send(links)?;
+    // SAFETY: where it says there is room in the buffer of a receive of this rank, which waits for it.
+    let received = unsafe { links.receive(&mut |opening| pass.place(opening)) };
+    let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
+    pass.take_matches(links)?;
+    pass.send(links)?;
+    let Pass { sent, taken, .. } = pass;
+    let remote = &memory.header().remote;
+    // Frames without records come for as long as a link is up: nothing is done by them.
+    let did = sent != 0 || taken != 0;
+    if did {
+        remote.rest.set(0);
+        remote.by_ranks.sent.add(sent as i64);
+        remote.by_ranks.taken.add(taken as i64);
+        remote.by_ranks.moves.add(1);
     }
+    let in_the_way = left.in_the_way || is_held_up || !remote.matches.is_empty();
+    let left = Left { in_the_way, ..left };
+    Ok(Passed { moved: received || did, left, touched: completer.touched })
 }
 
 /// A pass of a rank that waits.
 struct Pass<'m> {
     memory: &'m NicMemory,
     own: &'m Own<'m>,
-    /// Where bytes are on their way.
-    bytes: &'m mut Vec<u8>,
     /// Bytes of a record's payload at most.
     payload_bytes: u64,
     /// Nodes for which something was appended that somebody waits for.
@@ -221,7 +241,7 @@ impl Pass<'_> {
                     Err(_) | Ok(Arrived::NoRoom) => return Ok(Taken::Stays),
                     Ok(Arrived::Taken { answer: told, .. }) => {
                         if let Some(told) = told {
-                            answer(&told.header(0), &[]);
+                            answer(&told.header(0), RawBytes::NONE);
                             self.note_sent(from, weight(self.memory, &told, shown.payload_bytes() as u64))?;
                         }
                     }
@@ -233,7 +253,7 @@ impl Pass<'_> {
                     return Ok(taken);
                 }
             }
-            Kind::Data => {
+            Kind::Data | Kind::Placed => {
                 let taken = self.land(completer, from, &record, shown, answer)?;
                 if taken != Taken::Here {
                     return Ok(taken);
@@ -269,16 +289,14 @@ impl Pass<'_> {
         if state.grants.get() != 0 || state.data.get() != 0 || length > self.payload_bytes {
             return Ok(Taken::Stays);
         }
-        let bytes: &[u8] = if grant.place != 0 {
+        let bytes = if grant.place != 0 {
             let Ok(bytes) = grant.in_slabs(memory, own.rank) else { return Ok(Taken::Stays) };
-            self.bytes.clear();
-            bytes.append_to(self.bytes);
-            self.bytes
+            bytes
         } else if let Some(buffer) = (own.sent_from)(grant.request, grant.buffer()) {
             // SAFETY: the request is one of this rank's sends that it has not seen the end of: the program
             // has not got its buffer back.
             let Ok(bytes) = (unsafe { grant.own(&buffer) }) else { return Ok(Taken::Stays) };
-            bytes
+            RawBytes::of_slice(bytes)
         } else {
             return Ok(Taken::Stays);
         };
@@ -300,35 +318,76 @@ impl Pass<'_> {
         shown: &dyn Shown,
         answer: &mut Answer<'_>,
     ) -> Result<Taken, Corrupt> {
-        let [id, offset, ..] = record.words;
+        let [id, offset, placed, ..] = record.words;
         let Some(landing) = self.memory.landings().named(id) else {
             return Ok(Taken::ByThread);
         };
-        let (receiver, request) = landing::receiver(landing);
-        if receiver != self.own.rank {
+        if landing::receiver(landing).0 != self.own.rank {
             return Ok(Taken::ByThread);
         }
         if self.is_held_up(from)? {
             // The next grants would go past those that the NIC thread holds back.
             return Ok(Taken::Stays);
         }
-        let told = Buffer { address: landing.to.get(), bytes: landing.bytes.get() };
-        let buffer = (self.own.received_in)(request, told);
-        let range = landing::range_of(landing, from, offset, shown.payload_bytes() as u64);
-        let (Ok(range), Some(buffer)) = (range, buffer) else { return Ok(Taken::Stays) };
-        let to = buffer.at(range)? as *mut u8;
-        // SAFETY: within the buffer of a receive of which this rank has not seen the end, so that the program
-        // has not got it back; and a landing is gone when its receive is complete.
-        unsafe { shown.copy_payload(to, range.bytes as usize) };
+        let is_placed = record.kind == Kind::Placed;
+        let range = match is_placed {
+            true => landing::placed_range(landing, from, offset, placed),
+            false => landing::range_of(landing, from, offset, shown.payload_bytes() as u64),
+        };
+        let Ok(range) = range else { return Ok(Taken::Stays) };
+        if !is_placed {
+            let Some(to) = self.address_of(landing, range) else { return Ok(Taken::Stays) };
+            // SAFETY: within the buffer of a receive of which this rank has not seen the end, so that the
+            // program has not got it back; and a landing is gone when its receive is complete.
+            unsafe { shown.copy_payload(to.as_ptr(), range.bytes as usize) };
+        }
         let due = landing::count(landing, completer, range.bytes, self.payload_bytes, Ahead::Ring)?;
+        if let Some(told) = arrival::placed_answer(record) {
+            answer(&told.header(0), RawBytes::NONE);
+            self.note_sent(from, weight(self.memory, &told, range.bytes))?;
+        }
         for (i, grant) in due.iter().enumerate() {
-            if !answer(&grant.record().header(0), &[]) {
+            if !answer(&grant.record().header(0), RawBytes::NONE) {
                 landing::take_back(self.memory, from, &due[i..])?;
                 break;
             }
             self.note_sent(from, PATIENT_RECORDS)?;
         }
         Ok(Taken::Here)
+    }
+
+    /// Where in this rank's memory these bytes of a message go, if its receive is under way.
+    fn address_of(&self, landing: &Landing, range: Range) -> Option<NonNull<u8>> {
+        let told = Buffer { address: landing.to.get(), bytes: landing.bytes.get() };
+        let buffer = (self.own.received_in)(landing.request.get(), told)?;
+        NonNull::new(buffer.at(range).ok()? as *mut u8)
+    }
+
+    /// Where the payload of a record goes, if that is in this rank's memory: the next bytes of a landing, or
+    /// those of a message that has come with them, and for which a receive waits. They count when the record
+    /// is taken, which says then that they are in place.
+    fn place(&self, opening: Opening<'_>) -> Option<NonNull<u8>> {
+        let Opening { from, header, payload_bytes, is_next } = opening;
+        let record = Record::decode(header, payload_bytes)?;
+        let bytes = payload_bytes as u64;
+        let (placed, to) = match record.kind {
+            Kind::Data => {
+                let [id, offset, ..] = record.words;
+                let landing = self.memory.landings().named(id)?;
+                if landing::receiver(landing).0 != self.own.rank {
+                    return None;
+                }
+                let to = self.address_of(landing, Range { offset, bytes })?;
+                landing::place_next(landing, from, offset, bytes)?;
+                (Record::new(Kind::Placed, Rank(0), &[id, offset, bytes, 0]), to)
+            }
+            Kind::Send if is_next && self.may_take(from, &record, payload_bytes).ok()? => {
+                arrival::place(self.memory, self.own, &record, bytes).ok()??
+            }
+            _ => return None,
+        };
+        *header = placed.header(0);
+        Some(to)
     }
 
     /// Whether a descriptor is one of those that a rank can take.
@@ -371,7 +430,7 @@ impl Pass<'_> {
                 let answer = matched_record(matched.message.origin, send.request, place(send.payload).0);
                 if let Some(answer) = answer {
                     if self.is_held_up(node)?
-                        || links.append(node, &answer.header(0), InSlabs::NONE) != Appended::Done
+                        || links.append(node, &answer.header(0), RawBytes::NONE, false) != Appended::Done
                     {
                         break;
                     }
@@ -385,7 +444,11 @@ impl Pass<'_> {
                 {
                     break;
                 }
-                let Some(landing) = landing::begin(memory, &matched)? else { break };
+                let Some(landing) =
+                    landing::begin(memory, &matched.message, &matched.receive, matched.receiver)?
+                else {
+                    break;
+                };
                 let due = landing::due_grants(memory, node, self.payload_bytes, Ahead::Ring)?;
                 let grants: SmallVec<[_; 8]> = due.iter().map(|grant| grant.record().header(0)).collect();
                 if !grants.is_empty() && !links.append_all(node, &grants) {
@@ -429,7 +492,7 @@ impl Pass<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{Layout, LocalRank, Rank};
+    use crate::memory::{Layout, LocalRank};
 
     /// A link over which nothing comes but frames that say that the other end lives.
     struct KeptAlive;
@@ -439,7 +502,7 @@ mod tests {
             4096
         }
 
-        fn receive(&mut self) -> bool {
+        unsafe fn receive(&mut self, _: &mut Place<'_>) -> bool {
             true
         }
 
@@ -447,7 +510,7 @@ mod tests {
             Ok(Left::default())
         }
 
-        fn append(&mut self, _: u32, _: &[u8; HEADER_BYTES], _: InSlabs<'_>) -> Appended {
+        fn append(&mut self, _: u32, _: &[u8; HEADER_BYTES], _: RawBytes<'_>, _: bool) -> Appended {
             Appended::NotByRank
         }
 
@@ -465,7 +528,7 @@ mod tests {
         let remote = &memory.header().remote;
         remote.rest.set(8);
         let own = Own { rank: LocalRank(0), sent_from: &|_, _| None, received_in: &|_, _| None };
-        let passed = Waiter::default().pass(&memory, &mut KeptAlive, &own).unwrap();
+        let passed = pass_over_links(&memory, &mut KeptAlive, &own).unwrap();
         assert!(passed.moved, "something has come");
         assert_eq!(
             (remote.rest.get(), remote.by_ranks.moves.get()),

@@ -40,6 +40,8 @@ pub struct Landing {
     pub granted: Word64,
     /// As `granted`.
     pub moved: Word64,
+    /// Up to where bytes behind `moved` are in place that do not count yet, if that is further on.
+    pub placed: Word64,
 }
 
 /// All landings of a node.

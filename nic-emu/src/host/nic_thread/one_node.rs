@@ -11,7 +11,6 @@ use crate::hang::HangDetector;
 use crate::host::clock::now_ns;
 use crate::host::{time_slice, waiting};
 use crate::memory::NicMemory;
-use crate::memory::status::Activity;
 use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::processor::Lent;
@@ -74,7 +73,11 @@ impl<'a> Ticker<'a> {
                     || StrobeSender::is_wanted(self.memory, now_ns) || !StrobeSender::rests(self.memory);
                 return waiting::nic_thread_sleep(self.memory, IDLE_SLEEP, ready);
             }
-            let grace = if self.some_rank_polls() { GRACE_NS.min(pacing.period_ns() / 4) } else { 0 };
+            let grace = if self.has_cores() && self.shared.some_rank_polls() {
+                GRACE_NS.min(pacing.period_ns() / 4)
+            } else {
+                0
+            };
             // After a beat that was not served, because somebody else has the token: soon again.
             let left = (next + grace).saturating_sub(now).clamp(5_000, LONGEST_PIECE_NS);
             std::thread::sleep(Duration::from_nanos(left));
@@ -90,12 +93,9 @@ impl<'a> Ticker<'a> {
         }
     }
 
-    /// True when some rank waits in MPI on a core that it need not share.
-    fn some_rank_polls(&self) -> bool {
+    /// Whether each rank has a core that it need not share.
+    fn has_cores(&self) -> bool {
         self.memory.layout().local_ranks <= self.memory.header().cores.get()
-            && (self.memory.local_ranks())
-                .filter_map(|rank| self.memory.rank(rank).ok())
-                .any(|block| block.status.activity() == Activity::Polling)
     }
 
     fn has_work(&self) -> bool {

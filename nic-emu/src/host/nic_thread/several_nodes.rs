@@ -2,10 +2,12 @@
 //! (`crate::global`).
 //!
 //! Where ranks can drive the links to other nodes, it leaves them to ranks that wait, and sees to what these
-//! cannot do; otherwise it is the only one with a hand on the network. While something is under way it polls,
-//! giving its core away between two looks, as long as no more want to run than the machine has processors
-//! ([`crate::host::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
-//! until a packet arrives, a rank wakes it ([`crate::host::wake_pipe`]), or something is due.
+//! cannot do; otherwise it is the only one with a hand on the network. While something is under way it
+//! polls, giving its core away between two looks, as long as no more want to run than the machine has
+//! processors ([`crate::host::crowd`]). When all has been quiet for a while, or somebody else wants the
+//! core, it sleeps until a packet arrives, a rank wakes it ([`crate::host::wake_pipe`]), or something is
+//! due. A network that it alone drives it may poll while ranks wait, or have just waited, however many want
+//! to run ([`Polling`]): those give it their cores, and nobody has to be woken on the way of a message.
 
 use super::backoff;
 use super::finding::{Finding, caught};
@@ -21,7 +23,7 @@ use crate::host::waiting;
 use crate::host::wake_pipe::{AsleepInPoll, WakePipe};
 use crate::memory::NicMemory;
 use crate::policy::{ANNOUNCING_NS, DRIVING_NS, NAPS_NS, next_nap_ns};
-use bcs_fabric::DrivenRoad;
+use bcs_fabric::{DrivenRoad, Polling};
 use rustix::fd::AsFd;
 use std::io;
 use std::time::Duration;
@@ -29,6 +31,10 @@ use std::time::Duration;
 /// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so
 /// that it seldom sleeps while an answer is on its way.
 const QUIET_NS: u64 = 200_000;
+/// The same where nothing wakes it: so much later comes what follows a pause.
+const LONG_QUIET_NS: u64 = 2_000_000;
+/// How long ago a rank may have waited for which this thread polls: what a rank does between two calls.
+const LATELY_NS: u64 = 50_000;
 /// How long leaving the network may take: others answer at once, unless they are lost, and then the end of
 /// the job is not to wait for them.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -58,6 +64,10 @@ pub(super) struct NodeDriver<'a> {
     /// Before all ranks of this machine, as the network's interrupts are: whatever they compute, packets are
     /// seen to at once. Who is so urgent never polls.
     is_urgent: bool,
+    /// It is allowed to be.
+    may_be_urgent: bool,
+    /// When a rank was last seen to wait.
+    wanted_ns: u64,
     crowd: Crowd,
     /// How long the next nap is beside ranks that drive the links.
     nap_ns: u64,
@@ -79,17 +89,24 @@ impl<'a> NodeDriver<'a> {
         let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes), &CrossMemoryAttach);
         let crowd = Crowd::new(memory.layout().local_ranks, memory.header().cores.get());
         let (mover, nap_ns) = (Mover::new(shared), *NAPS_NS.start());
-        Self { shared, memory, nic, mover, pipe, polls, is_urgent: false, crowd, nap_ns }
+        Self {
+            shared,
+            memory,
+            nic,
+            mover,
+            pipe,
+            polls,
+            is_urgent: false,
+            may_be_urgent: false,
+            wanted_ns: 0,
+            crowd,
+            nap_ns,
+        }
     }
 
     pub(super) fn run(mut self) {
         // Not allowed: it is one of many, and as quick as the system's scheduler is fair.
-        self.is_urgent = !self.polls && priority::raise(Level::Nic).is_ok();
-        if self.is_urgent {
-            self.mover.token_held = TOKEN_HELD;
-        } else {
-            let _ = time_slice::shorten();
-        }
+        self.set_urgent(!self.polls && self.nic.fabric.polling() != Polling::Always);
         if let Err(finding) = caught(|| self.drive()).unwrap_or_else(Err) {
             self.shared.report(finding);
             self.linger();
@@ -99,6 +116,25 @@ impl<'a> NodeDriver<'a> {
         // What the kernel does at its end is not urgent.
         drop(self.nic);
         priority::lower();
+    }
+
+    /// Is before all ranks of this machine, or one of many again.
+    fn set_urgent(&mut self, is_urgent: bool) {
+        match is_urgent {
+            true => {
+                self.is_urgent = priority::raise(Level::Nic).is_ok();
+                self.may_be_urgent = self.is_urgent;
+            }
+            false if self.is_urgent => {
+                priority::lower();
+                self.is_urgent = false;
+            }
+            false => {}
+        }
+        if !self.is_urgent {
+            let _ = time_slice::shorten();
+        }
+        self.mover.token_held = if self.is_urgent { TOKEN_HELD } else { Duration::ZERO };
     }
 
     /// Drives this node's part, until the launcher ends it.
@@ -112,7 +148,12 @@ impl<'a> NodeDriver<'a> {
                 self.shared.note_stopped(self.nic.fabric.stopped());
             }
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
-            let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
+            let polls_for_ranks = self.polls_for_ranks(now, moved_at);
+            if self.may_be_urgent && self.is_urgent == polls_for_ranks {
+                self.set_urgent(!polls_for_ranks);
+            }
+            let stays_awake =
+                self.polls || polls_for_ranks || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             let looked = if self.leaves_links_to_ranks(now) {
                 self.stand_by()?
             } else if stays_awake {
@@ -132,6 +173,22 @@ impl<'a> NodeDriver<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether this thread polls because ranks wait, or have waited lately: they give it their processors.
+    fn polls_for_ranks(&mut self, now: u64, moved_at: u64) -> bool {
+        let (polls, quiet_ns) = match self.nic.fabric.polling() {
+            Polling::Never => return false,
+            Polling::Short => (!self.nic.moves_pieces(), QUIET_NS),
+            Polling::Always => (true, LONG_QUIET_NS),
+        };
+        if !polls || now.saturating_sub(moved_at) >= quiet_ns {
+            return false;
+        }
+        if self.shared.some_rank_polls() {
+            self.wanted_ns = now;
+        }
+        now.saturating_sub(self.wanted_ns) < LATELY_NS
     }
 
     /// Slices are over for this node, but not its part in the network: the others are to hear from it who is

@@ -4,6 +4,7 @@ use super::finding::Finding;
 use crate::hang::LOOK_PERIOD;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
+use crate::memory::status::Activity;
 use crate::memory::token::Holder;
 use crate::memory::unexpected;
 use crate::threads::processor::Processor;
@@ -48,6 +49,13 @@ impl Shared {
             unexpected::trim(&self.memory, || processor.try_hold()).map_err(Finding::Slice)?;
         }
         Ok(is_time)
+    }
+
+    /// True when some rank waits in MPI, and has not gone to sleep.
+    pub(super) fn some_rank_polls(&self) -> bool {
+        (self.memory.local_ranks())
+            .filter_map(|rank| self.memory.rank(rank).ok())
+            .any(|block| block.status.activity() == Activity::Polling)
     }
 
     pub(super) fn note_stopped(&self, stopped: NodeSet) {

@@ -14,7 +14,7 @@ pub(super) struct Stops {
 
 impl Stops {
     /// What to tell the user when these nodes are stopped now: a line for each that was not before, or is not
-    /// any more. All nodes of the job use the same words, which the user then reads once.
+    /// any more. All nodes of the job use the same words, which the user mostly reads once then.
     pub(super) fn handle<'a>(&mut self, now: NodeSet, host_of: impl Fn(NodeId) -> &'a str) -> Vec<String> {
         let mut remarks = Vec::new();
         for node in self.stopped.difference(&now).iter() {

@@ -13,5 +13,5 @@ mod tests;
 
 pub(crate) use list::{LINKS, give_back};
 pub use match_queues::{ChainLinks, MatchChains, MatchQueues, Queue};
-pub use posted::PostedReceives;
+pub use posted::{PostedAt, PostedReceives};
 pub use searched::UnexpectedMessages;
