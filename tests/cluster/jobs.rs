@@ -31,6 +31,27 @@ fn the_first_failure_is_told_with_its_host_and_ends_the_job_everywhere() {
 }
 
 #[test]
+fn a_rank_that_ends_in_the_middle_of_a_message_to_another_host_is_told_by_its_own_end() {
+    let cluster = Cluster::take();
+    let program = Compiled::by_mpicc(
+        "#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(int c, char **v) { int rank, bytes = 200000000; char *buffer;\
+         MPI_Request request; MPI_Init(&c, &v); MPI_Comm_rank(MPI_COMM_WORLD, &rank); buffer = calloc(bytes, 1);\
+         if (rank == 0) { MPI_Isend(buffer, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request); usleep(3000);\
+         if (v[1][0] == 'x') _exit(7); abort(); }\
+         MPI_Recv(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); MPI_Finalize(); return 0; }\n",
+    );
+    for (end, code, says) in [("x", 7, "exited with code 7"), ("s", 134, "was killed by signal 6")] {
+        for network in ["tcp", "quic"] {
+            let path = program.program();
+            let words = ["-n", "2", "--ppn", "1", "--network", network, path.to_str().unwrap(), end];
+            let ended = run(&mut cluster.storm_run(&words));
+            assert_eq!(ended.code(), code, "{network} {ended:?}");
+            ended.says(&format!("rank 0 on c0 {says}"));
+        }
+    }
+}
+
+#[test]
 fn an_abort_and_an_interrupt_end_the_ranks_of_all_hosts() {
     let cluster = Cluster::take();
     let abort = Compiled::by_mpicc(

@@ -20,6 +20,9 @@ pub enum Finding {
         /// What happened to the link to it.
         reason: String,
     },
+    /// A rank's process is dead in the middle of a message. What ends the job is the rank's own end, which
+    /// who has started it is about to learn.
+    RankGone(String),
     /// The ranks ask for what cannot be done, as mismatched collectives, or the job's network fails: what the
     /// NIC says of it, in lines.
     Told(String),
@@ -42,7 +45,7 @@ impl fmt::Display for Finding {
             Finding::Unreachable { node, reason } => {
                 write!(f, "{node} of the job cannot be reached any more ({reason}): its ranks are lost")
             }
-            Finding::Told(text) => f.write_str(text),
+            Finding::RankGone(text) | Finding::Told(text) => f.write_str(text),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::backoff;
 use super::finding::{Finding, caught};
 use super::mover::Mover;
 use super::shared::{IDLE_SLEEP, Shared};
+use crate::channel::ChannelError;
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use crate::host::clock::now_ns;
 use crate::host::cross_memory::CrossMemoryAttach;
@@ -231,6 +232,9 @@ impl<'a> NodeDriver<'a> {
                 let reason =
                     fabric.why_lost(node).unwrap_or_else(|| "other nodes hold it for dead".to_owned());
                 Finding::Unreachable { node, reason }
+            }
+            GlobalError::Channel(ref error @ ChannelError::Gone { .. }) => {
+                Finding::RankGone(error.to_string())
             }
             ref error => Finding::Told(error.to_string()),
         }

@@ -71,7 +71,13 @@ struct Launcher<'a> {
     /// ranks are blocked for ever.
     look_at: Option<Duration>,
     stops: Stops,
+    /// When the NIC found a rank's process dead whose end is not known yet.
+    gone_at: Option<Duration>,
 }
+
+/// How long the end of a rank may take whose process the NIC has found dead: its memory is given back first,
+/// which takes a while if that is much.
+const GONE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A rank that was started.
 struct RankProcess {
@@ -147,6 +153,7 @@ impl<'a> Launcher<'a> {
             killed_at: None,
             look_at: None,
             stops: Stops::default(),
+            gone_at: None,
         }
     }
 
@@ -243,6 +250,12 @@ impl<'a> Launcher<'a> {
         if self.nic.has_blocked() {
             self.control.send(&Notice::Blocked);
         }
+        // No rank of this launcher's has ended, so the dead process is none that it can tell of.
+        if self.gone_at.is_some_and(|at| self.now().saturating_sub(at) >= GONE_PATIENCE)
+            && let Some(finding) = self.nic.host.finding()
+        {
+            self.act(Event::Struck(Verdict::Stuck(finding.to_string())));
+        }
     }
 
     fn handle(&mut self, ready: Ready) {
@@ -305,6 +318,9 @@ impl<'a> Launcher<'a> {
                 let host = self.prepared.host_of(node).to_owned();
                 let seen_from = self.prepared.host().to_owned();
                 self.act(Event::Severed(Verdict::NodeLost { host, seen_from, reason }));
+            }
+            Finding::RankGone(_) if self.lifecycle.state() == State::Running => {
+                self.gone_at = Some(self.now());
             }
             finding => self.act(Event::Struck(Verdict::Stuck(finding.to_string()))),
         }

@@ -40,7 +40,7 @@ impl Launcher<'_> {
         // is.
         match self.nic.host.finding() {
             // A consequence, for which no rank leaves.
-            None | Some(Finding::Unreachable { .. }) => {}
+            None | Some(Finding::Unreachable { .. } | Finding::RankGone(_)) => {}
             Some(finding) => return Verdict::Stuck(finding.to_string()),
         }
         if let Some((rank, code, message)) = self.nic.abort() {
