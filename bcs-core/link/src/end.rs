@@ -152,10 +152,14 @@ impl LinkEnd {
         apart_bytes: usize,
     ) -> Result<Option<Appender<'a>>, LinkFault> {
         self.check_appending()?;
-        let Self { shared, process, limits, outgoing, .. } = self;
-        let (expanded, limits, process) = (outgoing, *limits, *process);
-        let sender = Sender { expanded, limits, process, socket, apart_bytes };
-        Ok(Appender::new(shared, process, Some(sender)))
+        let (shared, sender) = self.with_sender(socket, apart_bytes);
+        Ok(Appender::new(shared, sender.process, Some(sender)))
+    }
+
+    /// What lies in shared memory, and what long records are sent by.
+    fn with_sender<'a>(&'a mut self, socket: BorrowedFd<'a>, apart_bytes: usize) -> (&'a Shared, Sender<'a>) {
+        let Self { shared, process, limits, outgoing: expanded, .. } = self;
+        (shared, Sender { expanded, limits: *limits, process: *process, socket, apart_bytes })
     }
 
     /// The right to take records and that to append answers to them, as [`LinkEnd::appender_to`] does; none
@@ -173,12 +177,9 @@ impl LinkEnd {
         if !self.has_records() {
             return Ok(None);
         }
-        let Self { shared, process, limits, outgoing, .. } = self;
-        let (expanded, limits, process) = (outgoing, *limits, *process);
-        let sender = Sender { expanded, limits, process, socket, apart_bytes };
-        let shared = &*shared;
-        let Some(taker) = Taker::new(shared, process) else { return Ok(None) };
-        Ok(Appender::new(shared, process, Some(sender)).map(|appender| (taker, appender)))
+        let (shared, sender) = self.with_sender(socket, apart_bytes);
+        let Some(taker) = Taker::new(shared, sender.process) else { return Ok(None) };
+        Ok(Appender::new(shared, sender.process, Some(sender)).map(|appender| (taker, appender)))
     }
 
     /// Whether records, or the beginning of one, can be taken: one look at shared memory.

@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// What a record takes in a ring.
 #[inline]
-pub(crate) fn whole_bytes(length: usize) -> usize {
+fn whole_bytes(length: usize) -> usize {
     RECORD_HEAD_BYTES + length.next_multiple_of(ALIGNMENT)
 }
 

@@ -2,11 +2,11 @@
 //! that says nothing is stopped while its host answers, and lost when that does not either.
 //!
 //! ```text
-//!           half of the idle timeout            the idle timeout; its host answers
-//!  heard ─────────────────────────────► asked ─────────────────────────────────────► stopped
-//!    ▲                                    │ the idle timeout; no answer, or a refusal   │ no answer for the idle
-//!    └── it is heard ─────────────────────┼─────────────────────────────────────────────┤ timeout, or a refusal
-//!                                         └─────────────────────► lost ◄────────────────┘
+//!           half of the idle timeout       the idle timeout; its host answers
+//!  heard ────────────────────────► asked ─────────────────────────────────────► stopped
+//!    ▲                               │ the idle timeout; no answer, or a refusal   │ no answer for the idle
+//!    └── it is heard ────────────────┼─────────────────────────────────────────────┤ timeout, or a refusal
+//!                                    └─────────────────────► lost ◄────────────────┘
 //! ```
 //!
 //! Invariant: a node that does not leave is lost by its silence only if its host has left several questions

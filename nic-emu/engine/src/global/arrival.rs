@@ -358,7 +358,7 @@ mod tests {
             landing::placed_range(landing, 1, offset, bytes).unwrap(),
             Range { offset: 0, bytes: 4096 }
         );
-        assert!(landing::place_next(landing, 1, 4096, 8).is_none(), "no more of it comes");
+        assert!(!landing::place_next(landing, 1, 4096, 8), "no more of it comes");
         let mut completer = Completer::new(&memory, Pacing::default());
         let due = landing::count(landing, &mut completer, bytes, 65_536, landing::Ahead::Ring).unwrap();
         assert!(due.is_empty());
@@ -391,7 +391,7 @@ mod tests {
         let message = Message { send: send(8192), origin: Rank(1) };
         let receive = receive(8192, &mut buffer);
         let landing = landing::begin(&memory, &message, &receive, HERE).unwrap().unwrap();
-        assert!(landing::place_next(landing, 1, 0, 8).is_none(), "nothing is granted");
+        assert!(!landing::place_next(landing, 1, 0, 8), "nothing is granted");
         landing.granted.set(6000);
         for (from, offset, bytes, is_next) in [
             (1, 8, 8, false),
@@ -404,15 +404,15 @@ mod tests {
             (1, u64::MAX, 8, false),
         ] {
             let placed = landing::place_next(landing, from, offset, bytes);
-            assert_eq!(placed.is_some(), is_next, "{bytes} bytes at {offset} of node {from}");
+            assert_eq!(placed, is_next, "{bytes} bytes at {offset} of node {from}");
         }
         // Nobody but this node says that bytes are in place.
         assert!(landing::placed_range(landing, 1, 0, 2000).is_ok());
         assert!(landing::placed_range(landing, 1, 0, 2008).is_err());
         // What has moved by another way counts, too, and keeps its place in the order.
         landing.moved.set(3000);
-        assert!(landing::place_next(landing, 1, 2000, 1000).is_none());
-        assert!(landing::place_next(landing, 1, 3000, 3000).is_some());
+        assert!(!landing::place_next(landing, 1, 2000, 1000));
+        assert!(landing::place_next(landing, 1, 3000, 3000));
     }
 
     #[test]

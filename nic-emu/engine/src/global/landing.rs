@@ -168,14 +168,16 @@ pub(super) fn placed_range(
     }
 }
 
-/// Where the next bytes of a message go that have not come, if those before them are in place, and these are
-/// the ones. They count as in place, but have not moved.
-pub(super) fn place_next(landing: &Landing, from: u32, offset: u64, bytes: u64) -> Option<()> {
+/// Whether these are the next bytes of a message: those before them are in place, and they were asked for.
+/// From then on they are in place, too, but do not count ([`count`]).
+pub(super) fn place_next(landing: &Landing, from: u32, offset: u64, bytes: u64) -> bool {
     let next = landing.placed.get().max(landing.moved.get());
-    let end = offset.checked_add(bytes)?;
-    (offset == next && end <= landing.granted.get() && landing.node.get() == from).then(|| {
+    let end = offset.saturating_add(bytes);
+    let is_next = offset == next && end <= landing.granted.get() && landing.node.get() == from;
+    if is_next {
         landing.placed.set(end);
-    })
+    }
+    is_next
 }
 
 /// All bytes of a message come in place, without a grant.

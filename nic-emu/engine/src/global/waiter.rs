@@ -378,7 +378,9 @@ impl Pass<'_> {
                     return None;
                 }
                 let to = self.address_of(landing, Range { offset, bytes })?;
-                landing::place_next(landing, from, offset, bytes)?;
+                if !landing::place_next(landing, from, offset, bytes) {
+                    return None;
+                }
                 (Record::new(Kind::Placed, Rank(0), &[id, offset, bytes, 0]), to)
             }
             Kind::Send if is_next && self.may_take(from, &record, payload_bytes).ok()? => {

@@ -25,8 +25,8 @@ impl Stops {
             *self.counts.entry(node).or_default() += 1;
             let again = self.again(node);
             remarks.push(format!(
-                "node {} has not answered for {} s{again}, but its host is up: the program launcher there is stopped, or \
-                 very busy; the job waits",
+                "node {} has not answered for {} s{again}, but its host is up: the program launcher there is \
+                 stopped, or very busy; the job waits",
                 host_of(node),
                 SILENCE.as_secs()
             ));
