@@ -12,7 +12,7 @@
 //! | `polls`, a core each | 0.09 | 1: 0.24 | `storm run -n 2 microbench sendrecv --sizes 8` |
 //! | | 0.23 | 1: 0.32 | `storm run -n 2 microbench latency --sizes 4K` |
 //! | `polls`, shared cores | 13 | 100: 86 | `storm run -n 8 microbench allreduce --sizes 8` |
-//! | `polls`, a core each, several nodes | 104 | 20: 143 | `storm run -n 4 --ppn 1 microbench barrier`, four hosts |
+//! | `polls`, several nodes | 104 | 20: 143 | `storm run -n 4 --ppn 1 microbench barrier`, four hosts |
 //! | `meeting_looks`, a core each | 0.58 | 1: 0.74 | `storm run -n 2 microbench allreduce --sizes 4K` |
 //! | [`MEETING_LOOKS_A_SLICE`] | 0.189 | 4: 0.209 | `storm run -n 2 microbench barrier` |
 //! | [`MEETING_LOOKS_A_RETRY`] | 0.189 | 32: 0.198 | the same |
