@@ -1,6 +1,6 @@
 //! Fabrics over a real network, as an event loop sees them.
 
-use super::Fabric;
+use super::{Fabric, FabricError};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,8 +17,11 @@ pub struct LinkDescriptors<'a> {
     pub memory: BorrowedFd<'a>,
     /// Bytes of each of a link's two rings.
     pub ring_bytes: usize,
-    /// The sockets of those that are up.
-    pub sockets: Vec<(NodeId, BorrowedFd<'a>)>,
+    /// Bytes from the beginning of a link to that of the next one.
+    pub stride_bytes: usize,
+    /// Those that are up, with their sockets; those without one only the fabric itself can move
+    /// ([`Driven::carry`]).
+    pub links: Vec<(NodeId, Option<BorrowedFd<'a>>)>,
 }
 
 /// Whose silence it is that makes a node count as dead.
@@ -42,6 +45,15 @@ pub enum Polling {
     Short,
     /// Also then: what comes wakes nobody, as on a network card that writes memory, or wakes late.
     Always,
+}
+
+/// What [`Driven::carry`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Something has moved.
+    pub moved: bool,
+    /// Something has come since the last time, for whoever takes it.
+    pub has_come: bool,
 }
 
 /// A fabric whose driver waits for it beside other things: it calls [`Fabric::progress`] when the descriptor
@@ -76,15 +88,25 @@ pub trait Driven: Fabric + AsFd + Send {
         None
     }
 
-    /// Whether other processes can drive the links, once these are up ([`Self::share_links`]).
+    /// Whether other processes can drive the links, or append and take records themselves, once these are up
+    /// ([`Self::share_links`]).
     fn has_links_to_share(&self) -> bool {
         false
     }
 
-    /// The links, if other processes can drive them, which they may from now on. From then on records of the
+    /// The links, if other processes can use them so, which they may from now on. From then on records of the
     /// [`Road`](crate::Road) that nobody polls stay in the links.
     fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {
         None
+    }
+
+    /// Moves bytes between the links that others share and other nodes, and takes nothing that has come: for
+    /// links that only the fabric can move, while other processes append and take.
+    ///
+    /// # Errors
+    /// Those of [`Fabric::progress`].
+    fn carry(&mut self) -> Result<Carried, FabricError> {
+        self.progress().map(|()| Carried::default())
     }
 
     /// Leaves the network in order: what was sent is delivered first, for at most this long; the others do

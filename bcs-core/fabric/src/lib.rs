@@ -30,7 +30,7 @@ mod tests;
 pub mod tree;
 
 pub use bytes::Bytes;
-pub use driven::{Driven, LinkDescriptors, Polling, SHARED_MEMORY_NAME, Silence};
+pub use driven::{Carried, Driven, LinkDescriptors, Polling, SHARED_MEMORY_NAME, Silence};
 pub use error::{FabricError, Operation};
 pub use membership::{BindError, LinkError, Member, MemberNames, NetworkId, RosterError};
 pub use ring_road::{ROAD_EVENTS, RingRoad, road_bytes};

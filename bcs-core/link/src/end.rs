@@ -6,6 +6,7 @@ use super::layout::LinkLayout;
 use super::lock::is_process_alive;
 use super::receiving::Place;
 use super::records::{Appender, Sender, Taker};
+use super::signal::SignalWords;
 use super::state::{
     CLOSE, CLOSE_AT_ONCE, CLOSE_SEALED, PHASE_ACCEPTED, PHASE_DIALLED, PHASE_FREE, Shared, Side,
 };
@@ -13,6 +14,9 @@ use super::{receiving, sending};
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// How often a record is tried again while another process has the right to append.
+const LOCK_TRIES: u32 = 200;
 
 /// What is done to the frames of a link.
 #[derive(Debug)]
@@ -61,7 +65,12 @@ pub struct LinkEnd {
     /// What this process has expanded of the secrets, by direction.
     outgoing: Option<Cipher>,
     incoming: Option<Cipher>,
+    /// Where the other end says how far it has written, if it writes into this memory.
+    pub(crate) signal: Option<NonNull<SignalWords>>,
 }
+
+// SAFETY: what is behind the addresses is made for many processes, so for many threads, too.
+unsafe impl Send for LinkEnd {}
 
 impl LinkEnd {
     /// The end whose state lies at an address: zeros, where no process has opened it yet.
@@ -74,7 +83,7 @@ impl LinkEnd {
         // SAFETY: as the caller vouches.
         let shared = unsafe { Shared::new(memory, layout) };
         let limits = RenewalLimits::default();
-        Self { shared, process: std::process::id(), limits, outgoing: None, incoming: None }
+        Self { shared, process: std::process::id(), limits, outgoing: None, incoming: None, signal: None }
     }
 
     /// Opens the link over a connection whose handshake is complete, on behalf of all processes that share
@@ -130,6 +139,27 @@ impl LinkEnd {
         }
     }
 
+    /// [`LinkEnd::append`] that tries for a while again if another process appends just now: that gives the
+    /// right back at once, unless it has lost its core.
+    ///
+    /// # Errors
+    /// As [`LinkEnd::append`].
+    ///
+    /// # Panics
+    /// As [`LinkEnd::append`].
+    pub fn append_beside_others(&self, parts: &[&[u8]]) -> Result<bool, LinkFault> {
+        for _ in 0..LOCK_TRIES {
+            if self.append(parts)? {
+                return Ok(true);
+            }
+            if self.holder(LinkLock::Append).is_none() {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        self.append(parts)
+    }
+
     /// The right to append several records; none while another process has it.
     ///
     /// # Errors
@@ -140,26 +170,33 @@ impl LinkEnd {
         Ok(Appender::new(&self.shared, self.process, None))
     }
 
-    /// [`LinkEnd::appender`] that sends a record at once, with its bytes from where they are, if these are so
-    /// many or more and nothing is in the way. Each such record costs a call to the system.
+    /// [`LinkEnd::appender`] that sends a record at once, with its bytes from where they are, if the link has
+    /// a socket, these are so many or more, and nothing is in the way. Each such record costs a call to the
+    /// system.
     ///
     /// # Errors
     /// As [`LinkEnd::appender`].
     #[inline]
     pub fn appender_to<'a>(
         &'a mut self,
-        socket: BorrowedFd<'a>,
+        socket: Option<BorrowedFd<'a>>,
         apart_bytes: usize,
     ) -> Result<Option<Appender<'a>>, LinkFault> {
         self.check_appending()?;
+        let process = self.process;
         let (shared, sender) = self.with_sender(socket, apart_bytes);
-        Ok(Appender::new(shared, sender.process, Some(sender)))
+        Ok(Appender::new(shared, process, sender))
     }
 
     /// What lies in shared memory, and what long records are sent by.
-    fn with_sender<'a>(&'a mut self, socket: BorrowedFd<'a>, apart_bytes: usize) -> (&'a Shared, Sender<'a>) {
+    fn with_sender<'a>(
+        &'a mut self,
+        socket: Option<BorrowedFd<'a>>,
+        apart_bytes: usize,
+    ) -> (&'a Shared, Option<Sender<'a>>) {
         let Self { shared, process, limits, outgoing: expanded, .. } = self;
-        (shared, Sender { expanded, limits: *limits, process: *process, socket, apart_bytes })
+        let (limits, process) = (*limits, *process);
+        (shared, socket.map(|socket| Sender { expanded, limits, process, socket, apart_bytes }))
     }
 
     /// The right to take records and that to append answers to them, as [`LinkEnd::appender_to`] does; none
@@ -170,16 +207,17 @@ impl LinkEnd {
     #[inline]
     pub fn taker_and_appender<'a>(
         &'a mut self,
-        socket: BorrowedFd<'a>,
+        socket: Option<BorrowedFd<'a>>,
         apart_bytes: usize,
     ) -> Result<Option<(Taker<'a>, Appender<'a>)>, LinkFault> {
         self.check_appending()?;
         if !self.has_records() {
             return Ok(None);
         }
+        let process = self.process;
         let (shared, sender) = self.with_sender(socket, apart_bytes);
-        let Some(taker) = Taker::new(shared, sender.process) else { return Ok(None) };
-        Ok(Appender::new(shared, sender.process, Some(sender)).map(|appender| (taker, appender)))
+        let Some(taker) = Taker::new(shared, process) else { return Ok(None) };
+        Ok(Appender::new(shared, process, sender).map(|appender| (taker, appender)))
     }
 
     /// Whether records, or the beginning of one, can be taken: one look at shared memory.
@@ -367,6 +405,10 @@ impl LinkEnd {
     pub fn reset(&mut self) {
         self.shared.free();
         (self.outgoing, self.incoming) = (None, None);
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.process
     }
 
     pub(crate) fn shared_state(&self) -> &Shared {

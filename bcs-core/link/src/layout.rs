@@ -28,8 +28,11 @@ pub(crate) const RECORD_HEAD_BYTES: usize = 8;
 /// Everything in a ring begins and ends at a multiple of this.
 pub(crate) const ALIGNMENT: usize = 8;
 
-/// Parts begin at multiples of this.
+/// Parts begin at multiples of this, and so do links.
 pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Links begin at multiples of this.
+pub const LINK_ALIGNMENT: usize = PAGE_BYTES;
 
 /// The room for the state.
 pub(crate) const STATE_BYTES: usize = PAGE_BYTES;
@@ -109,6 +112,11 @@ impl LinkLayout {
 
     pub(crate) fn stage_at(&self) -> usize {
         self.frame_at() + self.frame_room()
+    }
+
+    /// Where the other end writes its signal, if it writes into this memory: behind the link's own.
+    pub fn signal_at(&self) -> usize {
+        self.bytes()
     }
 
     /// Where the outgoing ring begins: at a page.

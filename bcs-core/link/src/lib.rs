@@ -43,6 +43,7 @@
 //! | `records`, `road` | appending and taking records, and those that messages of a job are |
 //! | `sending`, `receiving` | from ring to socket, and from socket to ring |
 //! | `remote` | rings that remote writes move, not a socket |
+//! | `signal` | positions that one node writes into another's memory |
 //! | `end` | one end of a link: the calls |
 //! | `fault` | why a link has ended |
 
@@ -59,6 +60,7 @@ mod ring;
 mod road;
 mod seal;
 mod sending;
+mod signal;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -66,11 +68,12 @@ mod tests;
 pub use end::{CloseWhen, LinkEnd, LinkLock, Protection};
 pub use fault::{FaultKind, LinkFault};
 pub use keys::LinkSecrets;
-pub use layout::{LinkLayout, RingBytesError};
+pub use layout::{LINK_ALIGNMENT, LinkLayout, RingBytesError};
 pub use lock::is_process_alive;
 pub use receiving::{Opening, Place};
 pub use records::{Appender, Record, Taker, Verdict};
 pub use road::{ROAD_HEADER, ROAD_HEADER_BYTES};
 pub use seal::{Refused, SECRET_BYTES};
 pub use sending::refusal;
+pub use signal::{PROVEN_BYTES, SIGNAL_BYTES, SIGNAL_STRIDE, SignalWords, digest};
 pub use state::Side;

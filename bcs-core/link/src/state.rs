@@ -51,6 +51,9 @@ pub(crate) struct General {
     pub closing: AtomicU32,
     /// One when a frame is to go out even if there is nothing to say.
     pub wanted: AtomicU32,
+    /// One when the other end writes straight into the ring, and a signal behind the link's memory says how
+    /// far.
+    pub signalled: AtomicU32,
 }
 
 /// This end, or the other one, closes with the code in the lowest bits.
@@ -79,6 +82,8 @@ pub(crate) struct Sending {
     pub tail: AtomicU64,
     /// How much this end has told that its consumers have taken.
     pub told: AtomicU64,
+    /// How far the ring is on its way, where its owner moves it.
+    pub written: AtomicU64,
     pub keys: Keys,
 }
 

@@ -22,7 +22,7 @@ pub const FI_RECV: u64 = 1 << 10;
 pub const FI_TRANSMIT: u64 = 1 << 11;
 pub const FI_REMOTE_WRITE: u64 = 1 << 13;
 pub const FI_COMPLETION: u64 = 1 << 24;
-pub const FI_TRANSMIT_COMPLETE: u64 = 1 << 27;
+pub const FI_INJECT_COMPLETE: u64 = 1 << 26;
 pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
 /// Of `fi_getinfo`: the node is the address to send from.
 pub const FI_SOURCE: u64 = 1 << 57;

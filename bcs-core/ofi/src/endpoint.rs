@@ -29,18 +29,27 @@ const ADDRESS_LIMIT_BYTES: usize = 512;
 /// How many completions one call takes.
 const COMPLETIONS: usize = 64;
 
-/// A remote write.
-#[derive(Debug)]
-pub(crate) struct RemoteWrite<'a> {
-    /// To whom.
-    pub to: FiAddr,
+/// A range that is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'a> {
     /// What is read: the range stays, and stays as it is, until the write is complete.
     pub from: NonNull<u8>,
     pub bytes: usize,
     /// The registration of that range, where the provider asks for one.
     pub local: Option<&'a Region>,
-    /// Where it is written, as the other end has told it, and the key for that.
+    /// Where it is written, as the other end has told it.
     pub at: u64,
+}
+
+/// A remote write.
+#[derive(Debug)]
+pub(crate) struct RemoteWrite<'a> {
+    /// To whom.
+    pub to: FiAddr,
+    pub piece: Piece<'a>,
+    /// Another piece in the same write, in no order with the first one ([`Promises::has_pairs`]).
+    pub second: Option<Piece<'a>>,
+    /// The key for what is written.
     pub key: u64,
     /// What the completion means.
     pub flags: u64,
@@ -253,16 +262,18 @@ impl Endpoint {
     /// The provider refuses.
     pub fn post(&mut self, write: &RemoteWrite<'_>, operation: Operation) -> Result<bool, OfiError> {
         let Some(context) = self.operations.begin(operation) else { return Ok(false) };
-        let from = libc::iovec { iov_base: write.from.as_ptr().cast(), iov_len: write.bytes };
-        let mut description = write.local.map_or(null_mut(), Region::description);
-        let target = FiRmaIov { addr: write.at, len: write.bytes, key: write.key };
+        let pieces = [write.piece, write.second.unwrap_or(write.piece)];
+        let from = pieces.map(|it| libc::iovec { iov_base: it.from.as_ptr().cast(), iov_len: it.bytes });
+        let mut descriptions = pieces.map(|it| it.local.map_or(null_mut(), Region::description));
+        let targets = pieces.map(|it| FiRmaIov { addr: it.at, len: it.bytes, key: write.key });
+        let count = 1 + usize::from(write.second.is_some());
         let message = FiMsgRma {
-            msg_iov: &raw const from,
-            desc: &raw mut description,
-            iov_count: 1,
+            msg_iov: from.as_ptr(),
+            desc: descriptions.as_mut_ptr(),
+            iov_count: count,
             addr: write.to,
-            rma_iov: &raw const target,
-            rma_iov_count: 1,
+            rma_iov: targets.as_ptr(),
+            rma_iov_count: count,
             context,
             data: 0,
         };
@@ -279,7 +290,7 @@ impl Endpoint {
                 match i32::try_from(-result) {
                     Ok(libc::EAGAIN | libc::ENOMEM | libc::ENOBUFS) => Ok(false),
                     _ => {
-                        let object = format!("a write of {} bytes", write.bytes);
+                        let object = format!("a write of {} bytes", write.piece.bytes);
                         self.domain.library.check(result as i64, "fi_writemsg", &object).map(|()| false)
                     }
                 }

@@ -14,7 +14,7 @@
 //! that would make it read or write its own memory elsewhere.
 
 /// The form of greetings, and what follows them. Nodes of one network have the same.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Where a node may write into another one's memory, and how it reaches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,14 @@ const FAREWELL: u8 = 2;
 const ANSWER: u8 = 3;
 
 const HEAD_BYTES: usize = 48;
+
+impl Greeting {
+    /// Whether the ring is written itself: its signals lie behind it, and behind a slab's before it.
+    pub fn is_of_ring(&self) -> bool {
+        self.signals_at == self.window_at.wrapping_add(self.ring_bytes)
+            && self.window_bytes == self.ring_bytes
+    }
+}
 
 impl Letter {
     pub fn encode(&self) -> Vec<u8> {

@@ -8,7 +8,6 @@
 //! | `domain`, `endpoint`, `region`, `operations` | a node's endpoint, registered memory, writes under way |
 //! | `order` | in which order a signal and its data are written |
 //! | `window` | the memory of a link as a network card sees it |
-//! | `signal` | positions that one node writes into another's memory |
 //! | `sender`, `receiver` | the two halves of a link: which write is next, what has come |
 //! | `letter` | what nodes tell each other before they write to each other |
 //! | `link` | the link to one other node |
@@ -20,14 +19,16 @@
 //! Records are appended at one end. One-sided writes bring the new bytes into the other end's ring, which is
 //! registered for that, and then a *signal*: the position up to which they have come, a word in that node's
 //! memory. So whoever waits there sees a message come without a call, where a network card writes memory by
-//! itself; a provider in software has to be driven. Credit, the position up to which records were taken,
-//! comes back in the same way. Messages of the tree protocol, with the payloads of Xfer-And-Signal, and
-//! records of the [`Road`] are such records, as on the links of [`bcs_tcp`].
+//! itself; a provider in software has to be driven ([`Driven::carry`]). Other processes of the node that
+//! have the memory of the links ([`Driven::share_links`]) see signals, too, and take and append records
+//! themselves. Credit, the position up to which records were taken, comes back in the same way. Messages of
+//! the tree protocol, with the payloads of Xfer-And-Signal, and records of the [`Road`] are such records, as
+//! on the links of [`bcs_tcp`].
 //!
 //! **Order.** A signal that is seen before its data would end a job wrong, without a word. So it is posted
 //! only as the provider's promises allow ([`SignalOrder`]): behind the data where writes keep their order,
 //! else when the data has been delivered. What a provider does not promise is not assumed, not even that
-//! the bytes of a word appear at once (`signal`).
+//! the bytes of a word appear at once ([`bcs_link::SignalWords`]).
 //!
 //! **Who is who.** Nodes prove who they are over links of [`bcs_tcp`] (mutual TLS). Over these they tell each
 //! other their addresses and the keys of their memory, and find out who is dead. **What travels over
@@ -58,7 +59,6 @@ mod poller;
 mod receiver;
 mod region;
 mod sender;
-mod signal;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -76,8 +76,10 @@ use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, Spars
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::TreeNode;
-use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, MemberNames, Operation, Polling};
-use bcs_fabric::{Road, Source, Ticket, check_record};
+use bcs_fabric::{
+    Assignment, Carried, Comparison, Driven, Fabric, FabricError, LinkDescriptors, MemberNames,
+};
+use bcs_fabric::{Operation, Polling, Road, Source, Ticket, check_record};
 use bcs_link::LinkLayout;
 use bcs_tcp::memory::LinkMemory;
 use bcs_tcp::{JoinError, TcpOptions, TcpPort};
@@ -373,7 +375,7 @@ impl<M: GlobalMemory> Road for OfiFabric<M> {
                 record.push(&bcs_link::ROAD_HEADER);
                 record.extend_from_slice(parts);
                 // A link that has just ended is found by the next round.
-                let is_sent = wire.owned.end.append(&record).unwrap_or(false);
+                let is_sent = wire.owned.end.append_beside_others(&record).unwrap_or(false);
                 link.statistics.records_sent += u64::from(is_sent);
                 if is_sent { Ok(()) } else { Err(busy) }
             }
@@ -430,6 +432,22 @@ impl<M: GlobalMemory + Send> Driven for OfiFabric<M> {
 
     fn take_remark(&mut self) -> Option<String> {
         self.remark.take()
+    }
+
+    fn has_links_to_share(&self) -> bool {
+        true
+    }
+
+    fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {
+        self.is_shared = true;
+        let up = self.links.iter().zip((0..).map(NodeId)).filter(|(link, _)| link.is_up());
+        let links = up.map(|(_, node)| (node, None)).collect();
+        let (memory, stride_bytes) = (self.memory.file(), self.memory.stride_bytes());
+        Some(LinkDescriptors { memory, ring_bytes: self.layout().ring_bytes(), stride_bytes, links })
+    }
+
+    fn carry(&mut self) -> Result<Carried, FabricError> {
+        self.drive_bytes()
     }
 
     fn begin_connect(&mut self, nodes: &NodeSet) {

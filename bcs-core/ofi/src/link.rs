@@ -9,22 +9,23 @@
 //!
 //! Invariant: a broken link stays broken, and its node is dead.
 
-use super::abi::{FI_DELIVERY_COMPLETE, FI_TRANSMIT_COMPLETE, FiAddr};
-use super::endpoint::{Endpoint, RemoteWrite};
+use super::abi::{FI_DELIVERY_COMPLETE, FI_INJECT_COMPLETE, FiAddr};
+use super::endpoint::{Endpoint, Piece, RemoteWrite};
 use super::error::OfiError;
 use super::letter::Greeting;
 use super::operations::{Operation, Purpose};
 use super::order::SignalOrder;
 use super::receiver::{Receiver, SignalError};
+use super::region::Region;
 use super::sender::{CreditError, Sender, Windows, Write};
-use super::signal::SIGNAL_BYTES;
 use super::window::{Which, Window};
 use bcs_core::ids::NodeId;
-use bcs_link::LinkFault;
+use bcs_link::{LinkFault, PROVEN_BYTES, SIGNAL_BYTES, digest};
 use bcs_tcp::memory::OwnedEnd;
 use bcs_tcp::message::Assembly;
 use bcs_tcp::outbox::Outbox;
 use std::collections::VecDeque;
+use std::ptr::NonNull;
 use std::time::Instant;
 
 /// Where a link stands.
@@ -100,6 +101,7 @@ impl Wire {
             slab: window.outgoing_slab().map(|bytes| bytes as u64),
             remote: remote.window_bytes,
             write: endpoint.promises.write_bytes as u64,
+            proven: if endpoint.promises.has_pairs && remote.is_of_ring() { PROVEN_BYTES } else { 0 },
         };
         let order = endpoint.promises.order;
         Self {
@@ -121,27 +123,27 @@ impl Wire {
         if let Some(credit) = self.receiver.poll_credit(self.not_needed_to(window)) {
             let (signal, from, local) = window.outgoing_signal(Which::Credit);
             signal.write(credit);
-            let at = self.remote.signals_at + Which::Credit.offset() as u64;
-            let write = self.write_to(at, SIGNAL_BYTES, from, local, self.completion());
+            let write = self.write_of(self.signal(Which::Credit, from, local));
             if endpoint.post(&write, Operation { to: self.to, purpose: Purpose::Credit })? {
                 self.receiver.handle_posted(credit);
                 posted += 1;
             }
         }
         while let Some(next) = self.sender.poll_write(self.owned.end.appended_to()) {
+            let (signal, signal_from, signal_local) = window.outgoing_signal(Which::Data);
+            let signal_piece = self.signal(Which::Data, signal_from, signal_local);
             let write = match next {
-                Write::Data { position, bytes } => {
-                    // SAFETY: the sender names bytes that were appended, that are not free, and for whose
-                    // place no write is under way.
-                    let (from, local) = unsafe { window.outgoing(position, bytes as usize) };
-                    let at = self.remote.window_at + position % self.remote.window_bytes;
-                    self.write_to(at, bytes as usize, from, local, self.completion())
-                }
+                Write::Data { position, bytes } => self.write_of(self.data(window, position, bytes)),
                 Write::Signal { position } => {
-                    let (signal, from, local) = window.outgoing_signal(Which::Data);
                     signal.write(position);
-                    let at = self.remote.signals_at + Which::Data.offset() as u64;
-                    self.write_to(at, SIGNAL_BYTES, from, local, self.completion())
+                    self.write_of(signal_piece)
+                }
+                Write::Proven { position, bytes } => {
+                    let data = self.data(window, position, bytes);
+                    // SAFETY: so many bytes lie there, from a multiple of 8 on.
+                    let digest = unsafe { digest(data.from, data.bytes) };
+                    signal.write_with(position + bytes, position, digest);
+                    RemoteWrite { second: Some(signal_piece), ..self.write_of(data) }
                 }
             };
             if !endpoint.post(&write, Operation { to: self.to, purpose: Purpose::Send(next) })? {
@@ -150,6 +152,7 @@ impl Wire {
             self.sender.handle_posted(next);
             posted += 1;
         }
+        self.owned.end.note_written(self.sender.written());
         Ok(posted)
     }
 
@@ -157,20 +160,27 @@ impl Wire {
     fn completion(&self) -> u64 {
         match self.order {
             // The memory may be used again; that the write has arrived, the other end's credit says.
-            SignalOrder::WriteAfterWrite => FI_TRANSMIT_COMPLETE,
+            SignalOrder::WriteAfterWrite => FI_INJECT_COMPLETE,
             SignalOrder::Completion => FI_DELIVERY_COMPLETE,
         }
     }
 
-    fn write_to<'a>(
-        &self,
-        at: u64,
-        bytes: usize,
-        from: std::ptr::NonNull<u8>,
-        local: Option<&'a super::region::Region>,
-        flags: u64,
-    ) -> RemoteWrite<'a> {
-        RemoteWrite { to: self.address, from, bytes, local, at, key: self.remote.key, flags }
+    /// Bytes of the ring, which the sender has named: they were appended, are not free, and no write is under
+    /// way for their place.
+    fn data<'a>(&self, window: &'a Window, position: u64, bytes: u64) -> Piece<'a> {
+        // SAFETY: the sender's invariants.
+        let (from, local) = unsafe { window.outgoing(position, bytes as usize) };
+        let at = self.remote.window_at + position % self.remote.window_bytes;
+        Piece { from, bytes: bytes as usize, local, at }
+    }
+
+    fn signal<'a>(&self, which: Which, from: NonNull<u8>, local: Option<&'a Region>) -> Piece<'a> {
+        let at = self.remote.signals_at + which.offset() as u64;
+        Piece { from, bytes: SIGNAL_BYTES, local, at }
+    }
+
+    fn write_of<'a>(&self, piece: Piece<'a>) -> RemoteWrite<'a> {
+        RemoteWrite { to: self.address, piece, second: None, key: self.remote.key, flags: self.completion() }
     }
 
     /// A write is complete.
@@ -198,16 +208,17 @@ impl Wire {
             self.free()?;
             moved = true;
         }
-        if let Some(signal) = window.incoming_signal(Which::Data).read() {
-            moved |= self.receiver.handle_signal(signal)?.is_some();
-        }
         match window.slab {
             None => {
-                if self.owned.end.received_to() != self.receiver.signalled() {
-                    self.owned.end.publish_to(self.receiver.signalled())?;
-                }
+                let end = &self.owned.end;
+                end.publish_signalled()?;
+                // Another process may have published what has come.
+                moved |= self.receiver.handle_signal(end.received_to())?.is_some();
             }
             Some(slab) => {
+                if let Some(signal) = window.incoming_signal(Which::Data).read() {
+                    moved |= self.receiver.handle_signal(signal)?.is_some();
+                }
                 let end = &self.owned.end;
                 let (from, ring) = (end.received_to(), end.layout().ring_bytes() as u64);
                 let to = self.receiver.signalled().min(end.taken_to() + ring);
@@ -292,6 +303,14 @@ impl Link {
             is_answered: false,
             failure: None,
         }
+    }
+
+    /// It carries nothing any more, for any process of the node.
+    pub fn take_down(&mut self, state: LinkState) {
+        if let Some(mut wire) = self.wire.take() {
+            wire.owned.end.wipe();
+        }
+        self.state = state;
     }
 
     /// Whether it is up.

@@ -60,6 +60,8 @@ pub struct Promises {
     pub write_bytes: usize,
     /// How many operations may be under way.
     pub operations: usize,
+    /// Whether one write may be of two ranges.
+    pub has_pairs: bool,
     /// Whether the provider has atomic operations (`FI_ATOMIC`). Signals do without.
     pub has_atomics: bool,
     /// Whether something moves only while this process calls the library.
@@ -341,6 +343,7 @@ fn judge(info: &FiInfo, order: SignalOrder) -> Result<Promises, (String, String)
         order,
         write_bytes: write_bytes / 8 * 8,
         operations: tx.size.clamp(1, OPERATIONS_LIMIT),
+        has_pairs: tx.iov_limit >= 2 && tx.rma_iov_limit >= 2,
         has_atomics: info.caps & FI_ATOMIC != 0,
         is_manual: domain.data_progress == FI_PROGRESS_MANUAL,
         wakes: wakes && domain.data_progress == FI_PROGRESS_MANUAL,

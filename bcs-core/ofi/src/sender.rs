@@ -12,7 +12,9 @@
 //!
 //! Invariants:
 //! - A signal is never posted before the data up to its position is where the promised order
-//!   ([`SignalOrder`]) lets it follow: behind the data, or behind its completion.
+//!   ([`SignalOrder`]) lets it follow: behind the data, or behind its completion. But where writes keep their
+//!   order, the last data may go in one write with its signal, which proves it ([`bcs_link::SignalWords`]):
+//!   within a write no order is promised.
 //! - At most one signal is under way. So no signal overtakes another one, whatever order the network keeps.
 //! - A place is written again only after the other end has taken it and the write before is complete, so no
 //!   write is under way for the same place twice.
@@ -35,9 +37,16 @@ pub(crate) enum Write {
         /// The position.
         position: u64,
     },
+    /// Data, and the signal for it, which proves it: in one.
+    Proven {
+        /// The position of the first byte.
+        position: u64,
+        /// How many.
+        bytes: u64,
+    },
 }
 
-/// What a sender has to know of the memory on the way, in bytes. All but the last are powers of two.
+/// What a sender has to know of the memory on the way, in bytes. All but the last two are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Windows {
     /// The ring at this end.
@@ -48,6 +57,8 @@ pub(crate) struct Windows {
     pub remote: u64,
     /// The longest write; a multiple of 8.
     pub write: u64,
+    /// The most bytes that are written in one with their signal; 0 where that cannot be.
+    pub proven: u64,
 }
 
 /// How many data writes of a link may be under way.
@@ -104,7 +115,7 @@ impl Sender {
         if self.under_way.len() >= WRITES_LIMIT {
             return None;
         }
-        let Windows { ring, slab, remote, write } = self.windows;
+        let Windows { ring, slab, remote, write, proven } = self.windows;
         let mut limit = appended.min(self.free_to() + remote);
         let mut block = ring.min(remote);
         if let Some(slab) = slab {
@@ -113,8 +124,18 @@ impl Sender {
         }
         // Blocks are powers of two: what lies in one of the smallest lies in one piece in all.
         let piece = (block - self.written % block).min(write);
-        let bytes = limit.saturating_sub(self.written).min(piece);
-        (bytes > 0).then_some(Write::Data { position: self.written, bytes })
+        let left = limit.saturating_sub(self.written);
+        let (position, bytes) = (self.written, left.min(piece));
+        // Here all that was written was signalled, or a signal is under way.
+        let is_proven = bytes == left
+            && bytes <= proven
+            && !self.is_signalling
+            && self.order == SignalOrder::WriteAfterWrite;
+        match bytes {
+            0 => None,
+            _ if is_proven => Some(Write::Proven { position, bytes }),
+            _ => Some(Write::Data { position, bytes }),
+        }
     }
 
     /// The network has taken what [`Sender::poll_write`] gave.
@@ -128,13 +149,20 @@ impl Sender {
                 self.signalled = position;
                 self.is_signalling = true;
             }
+            Write::Proven { bytes, .. } => {
+                self.written += bytes;
+                self.under_way.push_back((self.written, false));
+                self.signalled = self.written;
+                self.is_signalling = true;
+            }
         }
     }
 
     /// A write is complete; data is named by where it ends.
     pub fn handle_complete(&mut self, write: Write) {
+        self.is_signalling &= matches!(write, Write::Data { .. });
         match write {
-            Write::Data { position, bytes } => {
+            Write::Data { position, bytes } | Write::Proven { position, bytes } => {
                 for (end, is_complete) in &mut self.under_way {
                     *is_complete |= *end == position + bytes;
                 }
@@ -143,7 +171,7 @@ impl Sender {
                     self.under_way.pop_front();
                 }
             }
-            Write::Signal { .. } => self.is_signalling = false,
+            Write::Signal { .. } => {}
         }
     }
 
@@ -163,6 +191,11 @@ impl Sender {
     /// Up to where the other end has taken.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
+    }
+
+    /// The position up to which data was posted.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// The position of the last signal.

@@ -18,8 +18,7 @@
 use super::endpoint::Endpoint;
 use super::error::OfiError;
 use super::region::{Access, Region};
-use super::signal::{SIGNAL_STRIDE, SignalWords};
-use bcs_link::LinkLayout;
+use bcs_link::{LinkLayout, SIGNAL_STRIDE, SignalWords};
 use bcs_tcp::memory::LinkMemory;
 use std::ptr::NonNull;
 
@@ -217,7 +216,7 @@ impl Window {
 }
 
 fn signals_that_come(layout: LinkLayout) -> usize {
-    layout.bytes()
+    layout.signal_at()
 }
 
 fn signals_that_go(layout: LinkLayout) -> usize {

@@ -72,8 +72,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often a record is tried again while another process has the right to append.
-const LOCK_TRIES: u32 = 200;
+/// Why a link is broken of which a process has held this lock, and died.
+pub fn half_done((lock, process): (LinkLock, u32)) -> String {
+    format!("process {process} died while it held the lock {lock:?} of the link; what it did is half done")
+}
 
 /// What errors call the ports.
 const PROTOCOL: &str = "TCP";
@@ -444,15 +446,7 @@ impl<M: GlobalMemory> Road for TcpFabric<M> {
                 record.push(&bcs_link::ROAD_HEADER);
                 record.extend_from_slice(parts);
                 // A link that has just ended is found by the next round.
-                let mut is_sent = wire.owned.end.append(&record).unwrap_or(false);
-                // A rank that appends gives the lock back at once, unless it has lost its core.
-                for _ in 0..LOCK_TRIES {
-                    if is_sent || !self.is_shared || wire.owned.end.holder(LinkLock::Append).is_none() {
-                        break;
-                    }
-                    std::hint::spin_loop();
-                    is_sent = wire.owned.end.append(&record).unwrap_or(false);
-                }
+                let is_sent = wire.owned.end.append_beside_others(&record).unwrap_or(false);
                 link.statistics.records_sent += u64::from(is_sent);
                 self.mark(to);
                 if is_sent { Ok(()) } else { Err(busy) }
@@ -526,13 +520,14 @@ impl<M: GlobalMemory + Send> Driven for TcpFabric<M> {
 
     fn share_links(&mut self) -> Option<LinkDescriptors<'_>> {
         self.is_shared = true;
-        let mut sockets = Vec::new();
+        let mut links = Vec::new();
         for (node, link) in (0..).map(NodeId).zip(&self.links).filter(|(_, link)| link.is_up()) {
             if let Some(wire) = &link.wire {
-                sockets.push((node, wire.stream.as_fd()));
+                links.push((node, Some(wire.stream.as_fd())));
             }
         }
-        Some(LinkDescriptors { memory: self.memory.file(), ring_bytes: self.options.ring_bytes, sockets })
+        let (memory, stride_bytes) = (self.memory.file(), self.memory.stride_bytes());
+        Some(LinkDescriptors { memory, ring_bytes: self.options.ring_bytes, stride_bytes, links })
     }
 
     fn leave(&mut self, patience: Duration) {

@@ -4,7 +4,7 @@
 //! addresses. Invariant: it stays as long as the links that lie in it.
 
 use bcs_fabric::SHARED_MEMORY_NAME;
-use bcs_link::{LinkEnd, LinkLayout};
+use bcs_link::{LinkEnd, LinkLayout, SignalWords};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::io;
@@ -78,6 +78,11 @@ impl LinkMemory {
         self.file.as_fd()
     }
 
+    /// Bytes from the beginning of a link to that of the next one.
+    pub fn stride_bytes(&self) -> usize {
+        self.stride
+    }
+
     /// The layout of each link.
     pub fn layout(&self) -> LinkLayout {
         self.layout
@@ -94,14 +99,19 @@ impl LinkMemory {
         unsafe { self.mapping.base.add(at) }
     }
 
-    /// The end of a link.
+    /// The end of a link; with its signal, if there is room for one behind it.
     ///
     /// # Panics
     /// The memory has no such link.
     pub fn attach(&self, index: usize) -> OwnedEnd {
         // SAFETY: the range lies in the mapping, which the end holds; it began as zeros, and is used for this
         // link alone.
-        let end = unsafe { LinkEnd::attach(self.address(index), self.layout) };
+        let mut end = unsafe { LinkEnd::attach(self.address(index), self.layout) };
+        let signal_at = self.layout.signal_at();
+        if self.stride >= signal_at + size_of::<SignalWords>() {
+            // SAFETY: the signal lies in the link's range of the mapping, at a page.
+            end = unsafe { end.with_signal(self.address(index).add(signal_at).cast()) };
+        }
         OwnedEnd { end, _mapping: self.mapping.clone() }
     }
 }

@@ -4,6 +4,10 @@
 //! compute. A rank has the same memory, and the same sockets. What says which, a launcher puts into the
 //! environment of its ranks: [`LinkPlaces`].
 //!
+//! A link without a socket is one whose bytes a network card moves, for the launcher alone: a rank appends
+//! and takes, and sees what has come by a signal in memory; the NIC thread has the rest sent
+//! ([`bcs_fabric::Driven::carry`]).
+//!
 //! Invariant: a rank drives links only while it holds the run token, so a rank that dies while it does is
 //! found as a dead holder of the token is.
 
@@ -14,7 +18,8 @@ use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
 use bcs_fabric::SHARED_MEMORY_NAME;
-use bcs_link::{LinkEnd, LinkLayout, ROAD_HEADER, ROAD_HEADER_BYTES, Record, Verdict};
+use bcs_link::{LINK_ALIGNMENT, LinkEnd, LinkLayout, ROAD_HEADER, ROAD_HEADER_BYTES, Record};
+use bcs_link::{SignalWords, Verdict};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -41,27 +46,35 @@ const LAST_BYTES: usize = 4 << 10;
 const ANSWER_BYTES: usize = ROAD_HEADER_BYTES + 64;
 /// Frames that one pass sends over a link.
 const FRAMES_A_PASS: usize = 8;
-/// Looks without room for answers after which others are to see to that.
+/// Looks without room for answers after which others are to see to that; without a socket, where a look
+/// costs next to nothing.
 const STUCK_LOOKS: u32 = 64;
+const STUCK_LOOKS_IN_MEMORY: u32 = 2048;
 
-/// Which descriptors of a process are those of the links, as text: `MEMORY:RING_BYTES:NODES` and then
-/// `,NODE:SOCKET:INODE` for each link.
+/// Which descriptors of a process are those of the links, as text: `MEMORY:RING_BYTES:STRIDE_BYTES:NODES` and
+/// then for each link `,NODE:SOCKET:INODE`, or `,NODE` if it has no socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkPlaces {
     /// The descriptor of their memory.
     pub memory: RawFd,
     /// Bytes of each of a link's two rings.
     pub ring_bytes: usize,
+    /// Bytes from the beginning of a link to that of the next one.
+    pub stride_bytes: usize,
     /// Nodes of the job.
     pub nodes: u32,
-    /// Of each link that is up, the node, the descriptor of its socket, and the inode of that.
-    pub sockets: Vec<(u32, RawFd, u64)>,
+    /// Of each link that is up, the node, and if it has a socket the descriptor of that, and its inode.
+    pub links: Vec<(u32, Option<(RawFd, u64)>)>,
 }
 
 impl fmt::Display for LinkPlaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.memory, self.ring_bytes, self.nodes)?;
-        self.sockets.iter().try_for_each(|(node, socket, inode)| write!(f, ",{node}:{socket}:{inode}"))
+        let Self { memory, ring_bytes, stride_bytes, nodes, links } = self;
+        write!(f, "{memory}:{ring_bytes}:{stride_bytes}:{nodes}")?;
+        links.iter().try_for_each(|(node, socket)| match socket {
+            Some((socket, inode)) => write!(f, ",{node}:{socket}:{inode}"),
+            None => write!(f, ",{node}"),
+        })
     }
 }
 
@@ -69,21 +82,25 @@ impl FromStr for LinkPlaces {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        fn numbers(text: &str) -> Option<[u64; 3]> {
-            let numbers: Option<Vec<u64>> = text.split(':').map(|number| number.parse().ok()).collect();
-            numbers?.try_into().ok()
+        fn numbers(text: &str) -> Option<Vec<u64>> {
+            text.split(':').map(|number| number.parse().ok()).collect()
         }
         let mut parts = text.split(',');
-        let [memory, ring_bytes, nodes] = parts.next().and_then(numbers).ok_or(())?;
-        let socket = |part| {
-            let [node, socket, inode] = numbers(part)?;
-            Some((u32::try_from(node).ok()?, RawFd::try_from(socket).ok()?, inode))
+        let first = parts.next().and_then(numbers).ok_or(())?;
+        let [memory, ring_bytes, stride_bytes, nodes] = first.try_into().map_err(drop)?;
+        let link = |part| match *numbers(part)? {
+            [node] => Some((u32::try_from(node).ok()?, None)),
+            [node, socket, inode] => {
+                Some((u32::try_from(node).ok()?, Some((RawFd::try_from(socket).ok()?, inode))))
+            }
+            _ => None,
         };
         Ok(Self {
             memory: memory.try_into().map_err(drop)?,
             ring_bytes: ring_bytes.try_into().map_err(drop)?,
+            stride_bytes: stride_bytes.try_into().map_err(drop)?,
             nodes: nodes.try_into().map_err(drop)?,
-            sockets: parts.map(socket).collect::<Option<_>>().ok_or(())?,
+            links: parts.map(link).collect::<Option<_>>().ok_or(())?,
         })
     }
 }
@@ -94,42 +111,50 @@ pub fn socket_inode(socket: BorrowedFd<'_>) -> Option<u64> {
     (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(stat.st_ino)
 }
 
-/// A link, and its socket.
+/// A link, and its socket, if it has one.
 struct Link {
     node: u32,
     end: LinkEnd,
-    socket: OwnedFd,
+    socket: Option<OwnedFd>,
     /// Up to where this rank has gone past what it left.
     past: u64,
     /// The socket has not taken all that this rank has sent, or the other end had no room for it.
     is_behind: bool,
-    /// Bytes that waited to be sent when there was no room for answers last, and how many looks they have
-    /// been as many.
+    /// Up to where the link was free when there was no room for answers last, and for how many looks.
     stuck: (u64, u32),
 }
 
 impl Link {
     /// Sends what was appended, as far as the socket takes it.
     fn send(&mut self) -> bool {
+        let Some(socket) = &self.socket else { return false };
         let mut moved = false;
         for _ in 0..FRAMES_A_PASS {
-            if !matches!(self.end.drive_sending(self.socket.as_fd()), Ok(true)) {
+            if !matches!(self.end.drive_sending(socket.as_fd()), Ok(true)) {
                 break;
             }
             moved = true;
         }
-        self.is_behind = self.end.queued_bytes() != 0 || self.end.has_to_send();
+        self.is_behind = self.has_unsent();
         moved
+    }
+
+    /// Whether something lies in the link that has not left.
+    fn has_unsent(&self) -> bool {
+        match self.socket {
+            Some(_) => self.end.queued_bytes() != 0 || self.end.has_to_send(),
+            None => self.end.has_unwritten(),
+        }
     }
 
     /// There is no room for what is to be appended. Whether it has been so for long, and no bytes have left
     /// meanwhile: the other end may be in the same case, and neither takes what would make room for the
     /// other.
     fn is_stuck(&mut self) -> bool {
-        let queued = self.end.queued_bytes();
-        self.stuck = if self.stuck.0 == queued { (queued, self.stuck.1 + 1) } else { (queued, 0) };
+        let free = self.end.freed_to();
+        self.stuck = if self.stuck.0 == free { (free, self.stuck.1 + 1) } else { (free, 0) };
         self.is_behind = true;
-        self.stuck.1 >= STUCK_LOOKS
+        self.stuck.1 >= if self.socket.is_some() { STUCK_LOOKS } else { STUCK_LOOKS_IN_MEMORY }
     }
 }
 
@@ -159,13 +184,15 @@ impl SharedLinks {
     pub fn attach(places: &LinkPlaces, memory: &NicMemory) -> io::Result<Option<Self>> {
         let (theirs, own) = (memory.header().pid_namespace.get(), pid_namespace());
         let Ok(layout) = LinkLayout::new(places.ring_bytes) else { return Ok(None) };
-        if theirs != own || places.nodes != memory.node().1 || !is_memory(places.memory) {
+        let stride = places.stride_bytes;
+        let is_stride = stride >= layout.bytes() && stride.is_multiple_of(LINK_ALIGNMENT);
+        if theirs != own || places.nodes != memory.node().1 || !is_stride || !is_memory(places.memory) {
             return Ok(None);
         }
         // SAFETY: the descriptor is open, and is the memory of links, which nobody but this library knows of
         // in this process.
         let file = unsafe { OwnedFd::from_raw_fd(places.memory) };
-        let bytes = places.nodes as usize * layout.bytes();
+        let Some(bytes) = (places.nodes as usize).checked_mul(stride) else { return Ok(None) };
         if fstat(&file)?.st_size as u64 != bytes as u64 {
             return Ok(None);
         }
@@ -181,19 +208,26 @@ impl SharedLinks {
             madvise(base.as_ptr().cast(), bytes, Advice::LinuxDontFork)?;
         }
         let (mut links, mut numbers) = (Vec::new(), vec![0; places.nodes as usize]);
-        for &(node, socket, inode) in &places.sockets {
+        let signal_at = layout.signal_at();
+        for &(node, socket) in &places.links {
             let Some(number) = numbers.get_mut(node as usize) else { continue };
-            // SAFETY: looked at alone, by the system.
-            if socket_inode(unsafe { BorrowedFd::borrow_raw(socket) }) != Some(inode) {
-                continue;
-            }
-            // SAFETY: the descriptor is open, and the socket that the launcher means.
-            let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-            // What this process executes later has no use for it.
-            fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
             // SAFETY: the range lies in the mapping, which stays longer than the links, and is that of a link
             // of this layout.
-            let end = unsafe { LinkEnd::attach(base.add(node as usize * layout.bytes()), layout) };
+            let link = unsafe { base.add(node as usize * stride) };
+            // SAFETY: as above.
+            let mut end = unsafe { LinkEnd::attach(link, layout) };
+            let socket = match socket {
+                Some((socket, inode)) => match inherited(socket, inode)? {
+                    Some(socket) => Some(socket),
+                    None => continue,
+                },
+                None if stride < signal_at + size_of::<SignalWords>() => continue,
+                None => {
+                    // SAFETY: it lies in the range of this link, at a page.
+                    end = unsafe { end.with_signal(link.add(signal_at).cast()) };
+                    None
+                }
+            };
             links.push(Link { node, end, socket, past: 0, is_behind: false, stuck: (0, 0) });
             *number = links.len() as u32;
         }
@@ -203,13 +237,26 @@ impl SharedLinks {
 
     /// Whether something lies in a link that has not left: records, or a part of a frame.
     pub fn has_unsent(&self) -> bool {
-        self.links.iter().any(|link| link.end.queued_bytes() != 0 || link.end.has_to_send())
+        self.links.iter().any(Link::has_unsent)
     }
 
     fn link(&mut self, node: u32) -> Option<&mut Link> {
         let number = self.numbers.get(node as usize)?.checked_sub(1)?;
         self.links.get_mut(number as usize)
     }
+}
+
+/// The socket that the launcher means, if this process has inherited it.
+fn inherited(socket: RawFd, inode: u64) -> io::Result<Option<OwnedFd>> {
+    // SAFETY: looked at alone, by the system.
+    if socket_inode(unsafe { BorrowedFd::borrow_raw(socket) }) != Some(inode) {
+        return Ok(None);
+    }
+    // SAFETY: the descriptor is open, and the socket that the launcher means.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // What this process executes later has no use for it.
+    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    Ok(Some(socket))
 }
 
 /// Whether a descriptor of this process is the memory of links.
@@ -227,6 +274,10 @@ impl NodeLinks for SharedLinks {
         let mut moved = false;
         for link in &mut self.links {
             let Link { node, end, socket, past, .. } = link;
+            let Some(socket) = socket else {
+                moved |= end.publish_signalled().unwrap_or(false);
+                continue;
+            };
             let mut place = |opening: bcs_link::Opening<'_>| {
                 let (road, header) = opening.front.split_first_chunk_mut::<ROAD_HEADER_BYTES>()?;
                 let header = header.try_into().ok()?;
@@ -253,8 +304,8 @@ impl NodeLinks for SharedLinks {
             }
             let most_kept = end.layout().ring_bytes() as u64 / KEPT_PART;
             // The NIC thread is at it just now, and may have looked before the last of it came.
-            let Ok(Some((mut taker, mut appender))) = end.taker_and_appender(socket.as_fd(), LONG_BYTES)
-            else {
+            let socket = socket.as_ref().map(AsFd::as_fd);
+            let Ok(Some((mut taker, mut appender))) = end.taker_and_appender(socket, LONG_BYTES) else {
                 left.for_thread = true;
                 continue;
             };
@@ -341,7 +392,7 @@ impl NodeLinks for SharedLinks {
     ) -> Appended {
         let Some(link) = self.link(to).filter(|link| link.end.is_up()) else { return Appended::NotByRank };
         let least = if is_last { LAST_BYTES } else { LONG_BYTES };
-        let Ok(appender) = link.end.appender_to(link.socket.as_fd(), least) else {
+        let Ok(appender) = link.end.appender_to(link.socket.as_ref().map(AsFd::as_fd), least) else {
             return Appended::NotByRank;
         };
         let appended = appender.is_some_and(|mut appender| {
@@ -395,13 +446,19 @@ pub fn places_of(
     mut inherit: impl FnMut(BorrowedFd<'_>) -> io::Result<RawFd>,
 ) -> io::Result<LinkPlaces> {
     let memory = inherit(links.memory)?;
-    let mut sockets = Vec::with_capacity(links.sockets.len());
-    for (node, socket) in &links.sockets {
-        if let Some(inode) = socket_inode(*socket) {
-            sockets.push((node.0, inherit(*socket)?, inode));
-        }
+    let &bcs_fabric::LinkDescriptors { ring_bytes, stride_bytes, .. } = links;
+    let mut places = Vec::with_capacity(links.links.len());
+    for (node, socket) in &links.links {
+        let socket = match socket {
+            None => None,
+            Some(socket) => match socket_inode(*socket) {
+                Some(inode) => Some((inherit(*socket)?, inode)),
+                None => continue,
+            },
+        };
+        places.push((node.0, socket));
     }
-    Ok(LinkPlaces { memory, ring_bytes: links.ring_bytes, nodes, sockets })
+    Ok(LinkPlaces { memory, ring_bytes, stride_bytes, nodes, links: places })
 }
 
 #[cfg(test)]
@@ -414,12 +471,24 @@ mod tests {
 
     #[test]
     fn places_are_read_as_they_are_written_and_nothing_else_is() {
-        let sockets = vec![(1, 130, 77), (2, 131, 1 << 40)];
-        for sockets in [Vec::new(), sockets] {
-            let places = LinkPlaces { memory: 129, ring_bytes: 4096, nodes: 3, sockets };
+        let links = vec![(1, Some((130, 77))), (2, Some((131, 1 << 40))), (3, None)];
+        for links in [Vec::new(), links] {
+            let places = LinkPlaces { memory: 129, ring_bytes: 4096, stride_bytes: 8192, nodes: 3, links };
             assert_eq!(places.to_string().parse(), Ok(places));
         }
-        for text in ["", "1", "1:2", "1:2:3:4", "a:2:3", "1:2:3,", "1:2:3,4", "1:2:-3", "1:2:99999999999"] {
+        for text in [
+            "",
+            "1",
+            "1:2",
+            "1:2:3",
+            "1:2:3:4:5",
+            "a:2:3:4",
+            "1:2:3:4,",
+            "1:2:3:4,5:6",
+            "1:2:3:4,5:6:7:8",
+            "1:2:3:-4",
+            "1:2:3:99999999999",
+        ] {
             assert_eq!(text.parse::<LinkPlaces>(), Err(()), "{text}");
         }
     }
@@ -435,8 +504,14 @@ mod tests {
         let mut end = unsafe { LinkEnd::attach(base, layout) };
         end.open(side, Protection::Plain).unwrap();
         socket.set_nonblocking(true).unwrap();
-        let links =
-            vec![Link { node: peer, end, socket: socket.into(), past: 0, is_behind: false, stuck: (0, 0) }];
+        let links = vec![Link {
+            node: peer,
+            end,
+            socket: Some(socket.into()),
+            past: 0,
+            is_behind: false,
+            stuck: (0, 0),
+        }];
         let numbers = (0..2).map(|node| u32::from(node == peer)).collect();
         let record_bytes = layout.record_bytes() - ROAD_HEADER_BYTES;
         SharedLinks { links, numbers, record_bytes, _mapping: mapping }
@@ -453,7 +528,9 @@ mod tests {
         let mut pair = [links(1, Side::Dialler, layout, one), links(0, Side::Acceptor, layout, other)];
         for _ in 0..4 {
             let ends = pair.iter_mut().map(|links| &mut links.links[0]);
-            ends.for_each(|Link { end, socket, .. }| _ = end.drive(socket.as_fd()).unwrap());
+            ends.for_each(|Link { end, socket, .. }| {
+                _ = end.drive(socket.as_ref().unwrap().as_fd()).unwrap()
+            });
         }
         assert!(pair.iter().all(|links| links.links[0].end.is_up()));
         pair

@@ -100,6 +100,14 @@ pub(crate) fn wake_touched(memory: &NicMemory, touched: &Touched) {
     }
 }
 
+/// Wakes all ranks of this node that sleep: something has come that one of them may take.
+pub(crate) fn wake_all(memory: &NicMemory) {
+    fence(Ordering::SeqCst);
+    if memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
+        memory.local_ranks().for_each(|rank| wake(memory, rank));
+    }
+}
+
 /// Lets the NIC thread sleep until somebody posts what nobody else would run, or `longest` has passed.
 /// `ready` is looked at once more after the NIC thread has said that it sleeps.
 pub(crate) fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnce() -> bool) {

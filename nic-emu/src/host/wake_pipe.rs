@@ -52,6 +52,16 @@ pub(crate) struct AsleepInPoll<'a> {
 }
 
 impl AsleepInPoll<'_> {
+    /// Whether somebody has woken it, who may still be about to write into the pipe. Without a call to the
+    /// system, unless somebody has.
+    pub(crate) fn is_woken(&self) -> bool {
+        let is_woken = self.memory.header().attention.nic_thread_sleeps.peek() == 0;
+        if is_woken {
+            self.empty();
+        }
+        is_woken
+    }
+
     /// Sleeps until somebody wakes it, or for so long. Whether somebody has.
     ///
     /// # Errors
@@ -79,11 +89,16 @@ impl AsleepInPoll<'_> {
         }
         let is_woken = !wait[0].revents().is_empty();
         if is_woken {
-            let mut bytes = [0; 256];
-            // What does not fit wakes once more, for nothing.
-            let _ = rustix::io::read(&self.pipe.reader, &mut bytes);
+            self.empty();
         }
         Ok(is_woken)
+    }
+
+    /// Empties the pipe.
+    fn empty(&self) {
+        let mut bytes = [0; 256];
+        // What does not fit wakes once more, for nothing.
+        let _ = rustix::io::read(&self.pipe.reader, &mut bytes);
     }
 }
 

@@ -48,6 +48,13 @@ impl Port {
             && (waiting.passes_since(self.heads) >= PASSES_BESIDE_PEERS || !self.has_unsent())
     }
 
+    /// Whether the NIC thread moves the bytes of the links on this processor just now, so that to sleep is
+    /// the quickest way to let it do so: it wakes who sleeps here when something has come.
+    pub(super) fn is_carried_here(&self) -> bool {
+        self.drives()
+            && self.memory.header().remote.carrier.get() == rustix::thread::sched_getcpu() as u32 + 1
+    }
+
     /// Whether this rank of the job is one of this node's.
     pub(super) fn is_of_this_node(&self, rank: Rank) -> bool {
         self.memory.local_rank(rank).is_ok_and(|local| local.is_some())

@@ -293,6 +293,9 @@ impl Port {
         if !self.may_stay_asleep() {
             return false;
         }
+        if waiting.is_for_requests() && self.is_carried_here() {
+            return true;
+        }
         let (drives, leaves_links) = (self.drives(), self.leaves_links(waiting));
         let Some(crowd) = &mut self.crowd else { return true };
         let is_crowded = crowd.is_crowded((self.clock)());

@@ -137,6 +137,7 @@ fn rest<W: Waits, T>(
         if done.is_none() && !stepped && waiter.port().may_stay_asleep() {
             match waiter.port().leaves_links(waiting) {
                 true => waiter.port().leave_unsent(),
+                false if waiter.port().is_carried_here() => {}
                 false => waiter.port().hand_over_links(),
             }
             let longest = waiting.longest_sleep();

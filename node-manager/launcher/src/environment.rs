@@ -204,7 +204,13 @@ mod tests {
     fn composed(inherited: &[(&str, &str)], job: &Job, need: &LibraryNeed) -> Variables {
         let inherited = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut variables = of_application(inherited, &job.applications[0]);
-        let links = LinkPlaces { memory: 130, ring_bytes: 4096, nodes: 2, sockets: vec![(0, 131, 7)] };
+        let links = LinkPlaces {
+            memory: 130,
+            ring_bytes: 4096,
+            stride_bytes: 8192,
+            nodes: 2,
+            links: vec![(0, Some((131, 7)))],
+        };
         let here =
             Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd: Some(129), links: Some(links) };
         add_job(&mut variables, job, 0, need, &here);
@@ -221,7 +227,7 @@ mod tests {
         assert_eq!(value("BCS_SIZE"), Some("3"));
         assert_eq!(value("BCS_LOCAL_SIZE"), Some("2"), "of this node");
         assert_eq!(value("BCS_WAKE_FD"), Some("129"));
-        assert_eq!(value("BCS_LINKS"), Some("130:4096:2,0:131:7"));
+        assert_eq!(value("BCS_LINKS"), Some("130:4096:8192:2,0:131:7"));
         assert_eq!(value("BCS_JOB"), Some("run-17"));
         assert_eq!(value("BCS_NIC_FD"), Some("128"));
         assert_eq!(value("BCS_LAUNCHER_PID"), Some("99"));

@@ -227,7 +227,7 @@ fn links(network: Option<&mut JobFabric>, nodes: u32) -> Option<(String, Vec<Raw
     };
     let places = places_of(&links, nodes, inherit).expect("descriptors that are open");
     assert!(
-        nodes > network::MESHED_NODES || places.sockets.len() as u32 == nodes - 1,
+        nodes > network::MESHED_NODES || places.links.len() as u32 == nodes - 1,
         "links are missing: {places}"
     );
     Some((places.to_string(), descriptors))

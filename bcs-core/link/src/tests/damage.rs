@@ -163,7 +163,7 @@ fn records_before_a_hello_and_tls_where_a_frame_has_to_be_are_refused() {
 fn apart_frames(node: &mut Node, wire: &mut UnixStream, front: &[u8], rest: &[u8]) -> Vec<u8> {
     let Node { end, socket, .. } = node;
     let before = end.frames_sent();
-    let mut appender = end.appender_to(socket.as_fd(), 4096).unwrap().unwrap();
+    let mut appender = end.appender_to(Some(socket.as_fd()), 4096).unwrap().unwrap();
     // SAFETY: the rest is borrowed, and lies in no link.
     assert!(unsafe { appender.push_from(&[front], rest.as_ptr(), rest.len()) }.unwrap());
     drop(appender);
@@ -313,7 +313,7 @@ proptest! {
                 spoilt.iter().for_each(|(word, value)| nodes[node].memory.spoil(*word, *value));
             }
             let Node { end, socket, .. } = &mut nodes[0];
-            if let Ok(Some(mut appender)) = end.appender_to(socket.as_fd(), 4096) {
+            if let Ok(Some(mut appender)) = end.appender_to(Some(socket.as_fd()), 4096) {
                 // SAFETY: the rest is borrowed, and lies in no link.
                 let _ = unsafe { appender.push_from(&[&[1; 16]], rest.as_ptr(), rest.len()) };
             }

@@ -391,7 +391,7 @@ fn exchange_apart(nodes: &mut [Node; 2], lengths: &[usize], wants: impl Fn(usize
         // ring.
         for _ in 0..1 + sent / 16 % 2 {
             let (Some(rest), Some(mut appender)) =
-                (rests.get(sent), end.appender_to(socket.as_fd(), 4096).unwrap())
+                (rests.get(sent), end.appender_to(Some(socket.as_fd()), 4096).unwrap())
             else {
                 break;
             };
@@ -457,7 +457,7 @@ fn nobody_takes_a_record_whose_rest_has_not_come_and_other_processes_take_the_re
     let (mut nodes, mut wires) = apart(true, LinkLayout::default());
     let rest = content(0, 8 << 10);
     let Node { end, socket, .. } = &mut nodes[0];
-    let mut appender = end.appender_to(socket.as_fd(), 4096).unwrap().unwrap();
+    let mut appender = end.appender_to(Some(socket.as_fd()), 4096).unwrap().unwrap();
     // SAFETY: the rest is borrowed, and lies in no link.
     assert!(unsafe { appender.push_from(&[&front(0, 0)], rest.as_ptr(), rest.len()) }.unwrap());
     drop(appender);
@@ -488,7 +488,7 @@ fn one_appender_sends_as_many_long_records_as_are_taken() {
     let mut nodes = pair(true, LinkLayout::default());
     settle(&mut nodes);
     let (rest, [one, other]) = (content(1, 60 << 10), &mut nodes);
-    let mut appender = one.end.appender_to(one.socket.as_fd(), 4096).unwrap().unwrap();
+    let mut appender = one.end.appender_to(Some(one.socket.as_fd()), 4096).unwrap().unwrap();
     for number in 0..20 {
         // SAFETY: the rest is borrowed, and lies in no link.
         let pushed = unsafe { appender.push_from(&[&front(number, 0)], rest.as_ptr(), rest.len()) };

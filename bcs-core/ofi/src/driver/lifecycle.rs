@@ -188,8 +188,10 @@ impl<M: GlobalMemory> OfiFabric<M> {
             Ok(address) => address,
             Err(error) => return self.break_link(node, error.to_string()),
         };
+        let Some(window) = &self.links[node.index()].window else { return };
+        let is_signalled = window.slab.is_none();
         let mut owned = self.memory.attach(node.index());
-        if let Err(fault) = owned.end.open_remote() {
+        if let Err(fault) = owned.end.open_remote(is_signalled) {
             return self.break_link(node, fault.to_string());
         }
         let link = &mut self.links[node.index()];
@@ -206,7 +208,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
     /// The other end leaves, and all that it sent was taken. If it is still needed, it is dead.
     pub(super) fn depart(&mut self, node: NodeId) {
         let link = &mut self.links[node.index()];
-        (link.wire, link.state) = (None, LinkState::Departed);
+        link.take_down(LinkState::Departed);
         link.letters.push_back(Letter::Answer.encode());
         self.ask_at = self.now;
         if link.outbox.discard(self.node, &mut self.backlog) || self.tree.involves(node) {
@@ -219,8 +221,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
         if matches!(link.state, LinkState::Broken(_)) {
             return;
         }
-        link.state = LinkState::Broken(reason);
-        link.wire = None;
+        link.take_down(LinkState::Broken(reason));
         link.outbox.discard(self.node, &mut self.backlog);
         link.letters.clear();
         // The node is a member of both networks, or it would have no link. What is known is told again.
@@ -239,9 +240,8 @@ impl<M: GlobalMemory> OfiFabric<M> {
         if self.tree.is_cut_off() && !std::mem::replace(&mut self.is_cut_off, true) {
             for link in &mut self.links {
                 link.outbox.discard(self.node, &mut self.backlog);
-                link.wire = None;
                 if !matches!(link.state, LinkState::Broken(_)) {
-                    link.state = LinkState::Broken("this node takes no further part".into());
+                    link.take_down(LinkState::Broken("this node takes no further part".into()));
                 }
             }
             if !self.is_leaving {
@@ -256,6 +256,10 @@ impl<M: GlobalMemory> OfiFabric<M> {
         let patience = self.options.links.connect_timeout.max(self.options.links.idle_timeout);
         for node in self.nodes() {
             let Some(wire) = &mut self.links[node.index()].wire else { continue };
+            if let Some(holder) = wire.owned.end.dead_holder() {
+                self.break_link(node, bcs_tcp::half_done(holder));
+                continue;
+            }
             if !wire.has_work() {
                 wire.waits_since = None;
                 continue;
@@ -283,7 +287,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
                         self.ask_at = self.now;
                     }
                     if link.is_answered {
-                        (link.wire, link.state) = (None, LinkState::Departed);
+                        link.take_down(LinkState::Departed);
                         continue;
                     }
                 }

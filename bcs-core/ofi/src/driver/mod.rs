@@ -16,7 +16,7 @@ use bcs_core::global_memory::{GlobalMemory, SparseMemory};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::{Backlog, Lane, ProtocolError, Receipt, TreeNode, is_answer};
-use bcs_fabric::{Driven, FabricError};
+use bcs_fabric::{Carried, Driven, FabricError};
 use bcs_link::{LinkFault, LinkLayout};
 use bcs_tcp::TcpFabric;
 use bcs_tcp::memory::LinkMemory;
@@ -59,13 +59,15 @@ pub struct OfiFabric<M: GlobalMemory = SparseMemory> {
     /// They end before the endpoint, and that before the memory.
     pub(super) links: Vec<Link>,
     pub(super) endpoint: Endpoint,
-    memory: LinkMemory,
+    pub(super) memory: LinkMemory,
     /// The links over which nodes prove who they are, greet each other, and find out who is dead.
     pub(super) proven: TcpFabric<SparseMemory>,
     pub(super) backlog: Backlog,
     /// Records of the road that were not polled.
     pub(super) inbox: VecDeque<(NodeId, Vec<u8>)>,
     pub(super) is_leaving: bool,
+    /// Other processes use the links, too: records of the road stay there until somebody polls.
+    pub(super) is_shared: bool,
     pub(super) poller: Poller,
     /// What users should know, and does not keep the network from working.
     pub(super) remark: Option<String>,
@@ -151,6 +153,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
             backlog: Backlog::default(),
             inbox: VecDeque::new(),
             is_leaving: false,
+            is_shared: false,
             poller,
             remark: None,
             has_remarked: false,
@@ -244,6 +247,30 @@ impl<M: GlobalMemory> OfiFabric<M> {
         Ok(moved)
     }
 
+    /// A round that moves bytes alone: of all that has come, nothing is taken.
+    pub(super) fn drive_bytes(&mut self) -> Result<Carried, FabricError> {
+        self.now = now();
+        let (mut moved, mut has_come) = (self.speak_all(), false);
+        moved |= self.complete()?;
+        for node in self.nodes() {
+            let link = &mut self.links[node.index()];
+            let (Some(window), Some(wire)) = (&link.window, &mut link.wire) else { continue };
+            let before = wire.owned.end.received_to();
+            match wire.look(window) {
+                Ok(looked) => moved |= looked,
+                Err(fault) => {
+                    self.reject(node, &fault.into());
+                    continue;
+                }
+            }
+            has_come |= wire.owned.end.received_to() != before;
+        }
+        if moved {
+            self.moved_at = self.now;
+        }
+        Ok(Carried { moved, has_come })
+    }
+
     /// Receipts that no other message has taken along in time go by themselves.
     fn pay(&mut self) {
         if self.owed.is_empty() {
@@ -303,6 +330,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
         let link = &mut self.links[node.index()];
         if link.is_over() {
             // What came has made it known that the node is dead, or this one.
+            wire.owned.end.wipe();
             return true;
         }
         let position = wire.owned.end.taken_to();
@@ -334,13 +362,18 @@ impl<M: GlobalMemory> OfiFabric<M> {
                 break Ok(moved);
             }
             let Some(mut taker) = end.taker() else { break Ok(moved) };
-            let next = taker.next(|record| {
+            // As over TCP: what others may take stays where it is until somebody polls.
+            let stays = self.is_shared && !self.is_leaving && matches!(records, Records::Kept);
+            let next = taker.take_if(|record| {
+                if stays && message::is_of_road(&record) {
+                    return None;
+                }
                 let arrival = wire.assembly.take(&record);
                 if let Ok(Arrival::Road) = arrival {
                     shown.clear();
                     record.append_to(message::HEADER_BYTES, &mut shown);
                 }
-                arrival
+                Some(arrival)
             });
             drop(taker);
             let arrival = match next {

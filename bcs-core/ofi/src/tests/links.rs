@@ -185,12 +185,10 @@ fn signals_and_records_that_cannot_be_end_their_link_alone() {
     }
     type Damage = fn(&MappedFabric);
     let writes: [(&str, Damage); 4] = [
-        ("signalled", |victim| {
+        ("credit", |victim| {
             victim.links[1].window.as_ref().unwrap().incoming_signal(Which::Data).write(1 << 40)
         }),
-        ("signalled", |victim| {
-            victim.links[1].window.as_ref().unwrap().incoming_signal(Which::Data).write(12)
-        }),
+        ("credit", |victim| victim.links[1].window.as_ref().unwrap().incoming_signal(Which::Data).write(12)),
         ("taken", |victim| {
             victim.links[1].window.as_ref().unwrap().incoming_signal(Which::Credit).write(1 << 20)
         }),

@@ -4,14 +4,18 @@
 use crate::order::SignalOrder;
 use crate::receiver::Receiver;
 use crate::sender::{CreditError, Sender, Windows, Write};
+use bcs_link::{SignalWords, digest};
 use fastrand::Rng;
 use std::collections::VecDeque;
+use std::ptr::NonNull;
 
-/// A write under way: what it writes, and how much of it was placed.
+/// A write under way: what it writes, and how much of it was placed; and the signal in it, if there is one
+/// that was not.
 struct Posted {
     write: Write,
     bytes: Vec<u8>,
     placed: usize,
+    signal: Option<(u64, u64, u64)>,
 }
 
 /// A network between a sender and a receiver.
@@ -22,8 +26,15 @@ struct Model {
     under_way: Vec<Posted>,
     /// Placed, and not said to be complete.
     placed: Vec<Write>,
-    window: Vec<u8>,
-    signal: u64,
+    /// Words, of which the bytes are those that are sent.
+    window: Vec<u64>,
+    signal: SignalWords,
+}
+
+/// What follows from words.
+fn digest_of(words: &[u64]) -> u64 {
+    // SAFETY: so many bytes lie there.
+    unsafe { digest(NonNull::from(words).cast(), size_of_val(words)) }
 }
 
 impl Model {
@@ -48,25 +59,28 @@ impl Model {
         if !self.may_place(index) {
             return;
         }
-        let window = self.window.len();
+        let window = 8 * self.window.len();
         let posted = &mut self.under_way[index];
-        let end = match posted.write {
-            Write::Data { position, .. } => {
-                // From the end: nothing is said about the order of the bytes of a write.
-                let end = posted.bytes.len() - posted.placed;
-                let some = self.random.usize(1..=end);
-                for at in end - some..end {
-                    self.window[(position as usize + at) % window] = posted.bytes[at];
-                }
-                posted.placed += some;
-                posted.placed == posted.bytes.len()
+        let left = posted.bytes.len() - posted.placed;
+        if let Some((position, proven, digest)) = posted.signal
+            && (left == 0 || self.random.bool())
+        {
+            self.signal.write_with(position, proven, digest);
+            posted.signal = None;
+        } else if let Write::Data { position, .. } | Write::Proven { position, .. } = posted.write
+            && left > 0
+        {
+            // From the end: nothing is said about the order of the bytes of a write.
+            let some = self.random.usize(1..=left);
+            for at in left - some..left {
+                let to = (position as usize + at) % window;
+                let mut word = self.window[to / 8].to_ne_bytes();
+                word[to % 8] = posted.bytes[at];
+                self.window[to / 8] = u64::from_ne_bytes(word);
             }
-            Write::Signal { position } => {
-                self.signal = position;
-                true
-            }
-        };
-        if end {
+            posted.placed += some;
+        }
+        if posted.placed == posted.bytes.len() && posted.signal.is_none() {
             let write = self.under_way.remove(index).write;
             self.placed.push(write);
         }
@@ -90,21 +104,32 @@ fn holds(relied_on: SignalOrder, freedom: SignalOrder, windows: Windows, seed: u
         random: Rng::with_seed(!seed),
         under_way: Vec::new(),
         placed: Vec::new(),
-        window: vec![0; window as usize],
-        signal: 0,
+        window: vec![0; window as usize / 8],
+        signal: SignalWords::default(),
     };
+    model.signal.write(0);
     let (mut sender, mut receiver) = (Sender::new(relied_on, windows), Receiver::new(window));
     let (mut appended, mut taken, mut credits) = (0, 0, VecDeque::new());
     while taken < STREAM_BYTES {
         let room = sender.free_to() + windows.ring - appended;
         appended += (random.u64(..64) * 8).min(room).min(STREAM_BYTES - appended);
         while let Some(write) = sender.poll_write(appended) {
-            let bytes = match write {
-                Write::Data { position, bytes } => (position..position + bytes).map(byte_at).collect(),
+            let bytes: Vec<u8> = match write {
+                Write::Data { position, bytes } | Write::Proven { position, bytes } => {
+                    (position..position + bytes).map(byte_at).collect()
+                }
                 Write::Signal { .. } => Vec::new(),
             };
+            let signal = match write {
+                Write::Data { .. } => None,
+                Write::Signal { position } => Some((position, position, 0)),
+                Write::Proven { position, bytes: count } => {
+                    let words = bytes.chunks_exact(8).map(|it| u64::from_ne_bytes(it.try_into().unwrap()));
+                    Some((position + count, position, digest_of(&words.collect::<Vec<_>>())))
+                }
+            };
             sender.handle_posted(write);
-            model.under_way.push(Posted { write, bytes, placed: 0 });
+            model.under_way.push(Posted { write, bytes, placed: 0, signal });
             if random.bool() {
                 break;
             }
@@ -112,12 +137,17 @@ fn holds(relied_on: SignalOrder, freedom: SignalOrder, windows: Windows, seed: u
         for _ in 0..random.u32(..20) {
             model.step(&mut sender);
         }
-        if receiver.handle_signal(model.signal).is_err() {
+        let seen = model.signal.read_with(|from, to| {
+            let words = |position: u64| (position % window) as usize / 8;
+            Some(digest_of(&model.window[words(from)..][..(to - from) as usize / 8]))
+        });
+        if seen.is_some_and(|seen| receiver.handle_signal(seen).is_err()) {
             return false;
         }
         if random.bool() {
             let until = receiver.signalled();
-            if (taken..until).any(|at| model.window[(at % window) as usize] != byte_at(at)) {
+            let byte = |at: u64| model.window[(at % window) as usize / 8].to_ne_bytes()[at as usize % 8];
+            if (taken..until).any(|at| byte(at) != byte_at(at)) {
                 return false;
             }
             taken = until;
@@ -136,10 +166,13 @@ fn holds(relied_on: SignalOrder, freedom: SignalOrder, windows: Windows, seed: u
     true
 }
 
-const WINDOWS: [Windows; 3] = [
-    Windows { ring: 4096, slab: None, remote: 4096, write: 4096 },
-    Windows { ring: 8192, slab: None, remote: 2048, write: 1000 },
-    Windows { ring: 8192, slab: Some(1024), remote: 2048, write: 4096 },
+const WINDOWS: [Windows; 6] = [
+    Windows { ring: 4096, slab: None, remote: 4096, write: 4096, proven: 0 },
+    Windows { ring: 8192, slab: None, remote: 2048, write: 1000, proven: 0 },
+    Windows { ring: 8192, slab: Some(1024), remote: 2048, write: 4096, proven: 0 },
+    Windows { ring: 4096, slab: None, remote: 4096, write: 4096, proven: 4096 },
+    Windows { ring: 4096, slab: None, remote: 4096, write: 400, proven: 256 },
+    Windows { ring: 4096, slab: Some(1024), remote: 4096, write: 4096, proven: 512 },
 ];
 
 #[test]
@@ -159,6 +192,39 @@ fn a_network_that_promises_less_is_found_out_by_this_model() {
     assert!(fails(SignalOrder::WriteAfterWrite, SignalOrder::Completion));
     // Who relies on less than is promised loses time alone.
     assert!(!fails(SignalOrder::Completion, SignalOrder::WriteAfterWrite));
+}
+
+#[test]
+fn a_signal_goes_with_its_data_where_it_can_prove_all_that_it_is_for() {
+    let windows = Windows { proven: 256, ..WINDOWS[0] };
+    let mut sender = Sender::new(SignalOrder::WriteAfterWrite, windows);
+    let short = Write::Proven { position: 0, bytes: 256 };
+    assert_eq!(sender.poll_write(256), Some(short));
+    sender.handle_posted(short);
+    // While a signal is under way, data goes by itself, and its signal behind it.
+    let more = Write::Data { position: 256, bytes: 8 };
+    assert_eq!(sender.poll_write(264), Some(more));
+    sender.handle_posted(more);
+    assert_eq!(sender.poll_write(264), None);
+    sender.handle_complete(short);
+    assert_eq!(sender.poll_write(264), Some(Write::Signal { position: 264 }));
+    sender.handle_posted(Write::Signal { position: 264 });
+    sender.handle_complete(Write::Signal { position: 264 });
+    // What is too long, or crosses the end of the ring, takes its own way.
+    assert_eq!(sender.poll_write(264 + 264), Some(Write::Data { position: 264, bytes: 264 }));
+    sender.handle_complete(more);
+    sender.handle_credit(264).unwrap();
+    let rest = Write::Data { position: 264, bytes: 4096 - 264 - 8 };
+    assert_eq!(sender.poll_write(4096 - 8), Some(rest));
+    sender.handle_posted(rest);
+    sender.handle_posted(Write::Signal { position: 4096 - 8 });
+    sender.handle_complete(Write::Signal { position: 4096 - 8 });
+    assert_eq!(sender.poll_write(4096 + 8), Some(Write::Data { position: 4096 - 8, bytes: 8 }));
+    // Where only completions say what has come, nothing goes with its signal.
+    assert_eq!(
+        Sender::new(SignalOrder::Completion, windows).poll_write(8),
+        Some(Write::Data { position: 0, bytes: 8 })
+    );
 }
 
 #[test]

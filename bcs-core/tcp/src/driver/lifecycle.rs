@@ -372,11 +372,8 @@ impl<M: GlobalMemory> TcpFabric<M> {
                 let (silent_at, speak_at) =
                     (wire.heard.at + options.idle_timeout, wire.spoken.at + options.keep_alive);
                 // Other processes of the node may drive the link, too.
-                if let Some((lock, process)) = wire.owned.end.dead_holder() {
-                    let reason = format!(
-                        "process {process} died while it held the lock {lock:?} of the link; what it did is half done"
-                    );
-                    return self.break_link(node, reason);
+                if let Some(holder) = wire.owned.end.dead_holder() {
+                    return self.break_link(node, crate::half_done(holder));
                 }
                 let is_silent = silent_at <= now;
                 let host_answers = || {

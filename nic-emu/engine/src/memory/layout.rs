@@ -204,6 +204,9 @@ pub struct RemoteState {
     /// Whether the NIC thread stands by: it has left the links to ranks, and looks soon whether one drives
     /// them.
     pub stands_by: Word,
+    /// One more than the processor on which the NIC thread moves the bytes of links, while it stands by for
+    /// ranks that cannot; 0 at other times.
+    pub carrier: Word,
 }
 
 /// What ranks that wait have done of a node's part between nodes, since the start.

@@ -24,9 +24,9 @@ use crate::host::waiting;
 use crate::host::wake_pipe::{AsleepInPoll, WakePipe};
 use crate::memory::NicMemory;
 use crate::policy::{ANNOUNCING_NS, DRIVING_NS, NAPS_NS, next_nap_ns};
-use bcs_fabric::{DrivenRoad, Polling};
+use bcs_fabric::{Carried, DrivenRoad, Polling};
 use rustix::fd::AsFd;
-use std::io;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so
@@ -258,18 +258,26 @@ impl<'a> NodeDriver<'a> {
             Looked::Nothing => {}
             looked => return Ok(looked),
         }
-        self.memory.header().remote.stands_by.set(1);
+        let remote = &self.memory.header().remote;
+        remote.stands_by.set(1);
         let napped = self.nap(&asleep);
-        self.memory.header().remote.stands_by.set(0);
-        napped.map(|()| Looked::Nothing).map_err(cannot_wait)
+        remote.stands_by.set(0);
+        remote.carrier.set(0);
+        napped.map(|carried| if carried { Looked::Moved } else { Looked::Nothing })
     }
 
-    /// Naps, until it is to look: see [`Self::stand_by`].
-    fn nap(&mut self, asleep: &AsleepInPoll<'_>) -> io::Result<()> {
+    /// Naps, until it is to look: see [`Self::stand_by`]. Bytes that only this thread can move it moves
+    /// meanwhile; whether it has.
+    fn nap(&mut self, asleep: &AsleepInPoll<'_>) -> Result<bool, Finding> {
         let begun = now_ns();
+        let carries = self.nic.fabric.polling() == Polling::Always;
+        let mut carried = false;
         loop {
             let (due, nap) = (self.due(), Duration::from_nanos(self.nap_ns));
-            let is_called = asleep.nap(due.min(nap))?;
+            let is_called = match carries {
+                true => self.carry(asleep, due.min(nap), &mut carried)?,
+                false => asleep.nap(due.min(nap)).map_err(cannot_wait)?,
+            };
             let now = now_ns();
             let (is_driven, is_short) = (self.leaves_links_to_ranks(now), is_called || due <= nap);
             self.nap_ns = match is_driven {
@@ -279,7 +287,42 @@ impl<'a> NodeDriver<'a> {
             };
             let is_long = now.saturating_sub(begun) >= ANNOUNCING_NS;
             if is_short || is_long || !is_driven {
-                return Ok(());
+                return Ok(carried);
+            }
+        }
+    }
+
+    /// Moves the bytes of links that ranks alone use, for so long or until somebody calls. Whether somebody
+    /// has. Ranks that wait give this thread their processors.
+    fn carry(
+        &mut self,
+        asleep: &AsleepInPoll<'_>,
+        longest: Duration,
+        carried: &mut bool,
+    ) -> Result<bool, Finding> {
+        let until = now_ns().saturating_add(longest.as_nanos() as u64);
+        let header = self.memory.header();
+        loop {
+            header.remote.carrier.set(rustix::thread::sched_getcpu() as u32 + 1);
+            let Carried { moved, has_come } = match self.nic.fabric.carry() {
+                Ok(carried) => carried,
+                Err(error) => return Err(self.found(&GlobalError::Fabric(error))),
+            };
+            *carried |= moved;
+            if has_come {
+                waiting::wake_all(self.memory);
+            }
+            if asleep.is_woken() {
+                return Ok(true);
+            }
+            let now = now_ns();
+            if now >= until || self.shared.is_over() {
+                return Ok(false);
+            }
+            // Ranks that nap here want this processor when something has come for them.
+            let nap_here = header.attention.sleepers.load(Ordering::Relaxed) != 0;
+            if has_come || !nap_here || self.crowd.is_crowded(now) {
+                rustix::thread::sched_yield();
             }
         }
     }
