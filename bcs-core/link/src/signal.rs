@@ -26,7 +26,7 @@ pub const SIGNAL_BYTES: usize = 24;
 /// Signals stand so far apart: each has a cache line of its own.
 pub const SIGNAL_STRIDE: usize = 64;
 
-/// The most bytes that a signal proves: to look at more costs more than a write.
+/// The most bytes that a signal proves: who looks at it reads all of them, each time. Not measured.
 pub const PROVEN_BYTES: u64 = 32 << 10;
 
 /// What words mean to each other: multiplication spreads each bit over those above it, rotation over the

@@ -6,6 +6,7 @@
 //! | `nic_thread` | the thread that runs the NIC when no rank does |
 //! | `waiting`, `wake_pipe` | how ranks and the NIC thread sleep, and how they are woken |
 //! | `shared_links` | links to other nodes that ranks drive |
+//! | `link_places` | how ranks are told where these are |
 //! | `mapping` | how NIC memory is made and mapped |
 //! | `cross_memory` | the memory of the ranks' processes |
 //! | `clock`, `process` | what the system says of the time and of this process |
@@ -17,6 +18,7 @@ pub mod abort;
 pub mod clock;
 pub mod cross_memory;
 pub(crate) mod crowd;
+pub mod link_places;
 pub mod mapping;
 mod nic_host;
 pub mod nic_thread;

@@ -14,6 +14,7 @@
 use crate::global::{
     Appended, Carried, HEADER_BYTES, Left, NodeLinks, Opening, Place, RawBytes, Shown, Take, Taken,
 };
+use crate::host::link_places::{LinkPlaces, socket_inode};
 use crate::host::mapping::Mapped;
 use crate::host::process::pid_namespace;
 use crate::memory::{Corrupt, NicMemory};
@@ -21,13 +22,12 @@ use bcs_fabric::SHARED_MEMORY_NAME;
 use bcs_link::{LINK_ALIGNMENT, LinkEnd, LinkLayout, ROAD_HEADER, ROAD_HEADER_BYTES, Record};
 use bcs_link::{SignalWords, Verdict};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::fstat;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
-use std::str::FromStr;
 
 /// Records that one look at a link shows.
 const LOOKS: usize = 64;
@@ -50,66 +50,6 @@ const FRAMES_A_PASS: usize = 8;
 /// costs next to nothing.
 const STUCK_LOOKS: u32 = 64;
 const STUCK_LOOKS_IN_MEMORY: u32 = 2048;
-
-/// Which descriptors of a process are those of the links, as text: `MEMORY:RING_BYTES:STRIDE_BYTES:NODES` and
-/// then for each link `,NODE:SOCKET:INODE`, or `,NODE` if it has no socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkPlaces {
-    /// The descriptor of their memory.
-    pub memory: RawFd,
-    /// Bytes of each of a link's two rings.
-    pub ring_bytes: usize,
-    /// Bytes from the beginning of a link to that of the next one.
-    pub stride_bytes: usize,
-    /// Nodes of the job.
-    pub nodes: u32,
-    /// Of each link that is up, the node, and if it has a socket the descriptor of that, and its inode.
-    pub links: Vec<(u32, Option<(RawFd, u64)>)>,
-}
-
-impl fmt::Display for LinkPlaces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { memory, ring_bytes, stride_bytes, nodes, links } = self;
-        write!(f, "{memory}:{ring_bytes}:{stride_bytes}:{nodes}")?;
-        links.iter().try_for_each(|(node, socket)| match socket {
-            Some((socket, inode)) => write!(f, ",{node}:{socket}:{inode}"),
-            None => write!(f, ",{node}"),
-        })
-    }
-}
-
-impl FromStr for LinkPlaces {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        fn numbers(text: &str) -> Option<Vec<u64>> {
-            text.split(':').map(|number| number.parse().ok()).collect()
-        }
-        let mut parts = text.split(',');
-        let first = parts.next().and_then(numbers).ok_or(())?;
-        let [memory, ring_bytes, stride_bytes, nodes] = first.try_into().map_err(drop)?;
-        let link = |part| match *numbers(part)? {
-            [node] => Some((u32::try_from(node).ok()?, None)),
-            [node, socket, inode] => {
-                Some((u32::try_from(node).ok()?, Some((RawFd::try_from(socket).ok()?, inode))))
-            }
-            _ => None,
-        };
-        Ok(Self {
-            memory: memory.try_into().map_err(drop)?,
-            ring_bytes: ring_bytes.try_into().map_err(drop)?,
-            stride_bytes: stride_bytes.try_into().map_err(drop)?,
-            nodes: nodes.try_into().map_err(drop)?,
-            links: parts.map(link).collect::<Option<_>>().ok_or(())?,
-        })
-    }
-}
-
-/// The inode of a socket; none if it is none.
-pub fn socket_inode(socket: BorrowedFd<'_>) -> Option<u64> {
-    let stat = fstat(socket).ok()?;
-    (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(stat.st_ino)
-}
 
 /// A link, and its socket, if it has one.
 struct Link {
@@ -436,31 +376,6 @@ impl Carried for OnRoad<'_> {
     }
 }
 
-/// The places of links, for who starts a process that inherits them.
-///
-/// # Errors
-/// The system has no more descriptors.
-pub fn places_of(
-    links: &bcs_fabric::LinkDescriptors<'_>,
-    nodes: u32,
-    mut inherit: impl FnMut(BorrowedFd<'_>) -> io::Result<RawFd>,
-) -> io::Result<LinkPlaces> {
-    let memory = inherit(links.memory)?;
-    let &bcs_fabric::LinkDescriptors { ring_bytes, stride_bytes, .. } = links;
-    let mut places = Vec::with_capacity(links.links.len());
-    for (node, socket) in &links.links {
-        let socket = match socket {
-            None => None,
-            Some(socket) => match socket_inode(*socket) {
-                Some(inode) => Some((inherit(*socket)?, inode)),
-                None => continue,
-            },
-        };
-        places.push((node.0, socket));
-    }
-    Ok(LinkPlaces { memory, ring_bytes, stride_bytes, nodes, links: places })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -468,30 +383,6 @@ mod tests {
     use rustix::fd::AsRawFd;
     use rustix::mm::mmap_anonymous;
     use std::os::unix::net::UnixStream;
-
-    #[test]
-    fn places_are_read_as_they_are_written_and_nothing_else_is() {
-        let links = vec![(1, Some((130, 77))), (2, Some((131, 1 << 40))), (3, None)];
-        for links in [Vec::new(), links] {
-            let places = LinkPlaces { memory: 129, ring_bytes: 4096, stride_bytes: 8192, nodes: 3, links };
-            assert_eq!(places.to_string().parse(), Ok(places));
-        }
-        for text in [
-            "",
-            "1",
-            "1:2",
-            "1:2:3",
-            "1:2:3:4:5",
-            "a:2:3:4",
-            "1:2:3:4,",
-            "1:2:3:4,5:6",
-            "1:2:3:4,5:6:7:8",
-            "1:2:3:-4",
-            "1:2:3:99999999999",
-        ] {
-            assert_eq!(text.parse::<LinkPlaces>(), Err(()), "{text}");
-        }
-    }
 
     /// Links of a node to another one of two, over this socket, in memory of their own.
     fn links(peer: u32, side: Side, layout: LinkLayout, socket: UnixStream) -> SharedLinks {

@@ -7,7 +7,7 @@
 use crate::job::{Application, Job};
 use crate::program::{LIBRARY_NAME, LibraryNeed};
 use bcs_core::{NodeId, Rank, TypeCheck};
-use nic_emu::host::shared_links::LinkPlaces;
+use nic_emu::host::link_places::LinkPlaces;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub const NIC_FD: &str = "BCS_NIC_FD";
 /// The descriptor that wakes the NIC thread of a job on several nodes.
 pub const WAKE_FD: &str = "BCS_WAKE_FD";
 /// The descriptors of the links to other nodes, where ranks can drive them
-/// (`nic_emu::host::shared_links::LinkPlaces`).
+/// (`nic_emu::host::link_places::LinkPlaces`).
 pub const LINKS: &str = "BCS_LINKS";
 /// Whether ranks that wait drive the links to other nodes: not if it is 0.
 pub const RANKS_DRIVE: &str = "BCS_RANKS_DRIVE";
