@@ -3,8 +3,9 @@
 use crate::{holds, holds_as_told};
 use bcs_core::{SliceLength, Transport};
 use bcs_harness::c_programs::compiled;
-use bcs_harness::{refuse_attach, times};
+use bcs_harness::{refuse_attach, skip, times};
 use nic_emu::host::CrossMemory;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 use test_programs::launcher::{Job, launch};
 
@@ -48,6 +49,50 @@ fn they_go_over_quic_as_over_tcp() {
     }
     holds_as_told("early", &job(3, 3), &["500", "65536", "50"]);
     holds_as_told("large_vectors", &job(3, 3), &["1048584"]);
+}
+
+/// A provider of libfabric that needs no network card, if it is there.
+fn libfabric() -> Option<Transport> {
+    const PROVIDER: &str = "tcp;ofi_rxm";
+    match program_launcher::network_card::find(Some(PROVIDER), Ipv4Addr::LOCALHOST.into()) {
+        Ok(card) => Some(Transport::Ofi(Some(card.provider))),
+        Err(error) => {
+            skip(error);
+            None
+        }
+    }
+}
+
+#[test]
+fn they_go_over_libfabric_as_over_tcp() {
+    let Some(transport) = libfabric() else { return };
+    let job = |ranks, nodes| Job { nodes, transport: transport.clone(), ..Job::of(ranks) };
+    for (name, ranks, nodes) in
+        [("send_modes", 3, 3), ("cancel", 3, 3), ("truncation", 2, 2), ("derived_messages", 4, 3)]
+    {
+        holds(name, &job(ranks, nodes));
+    }
+    holds("sent_before_computing", &job(2, 2));
+    holds_as_told("long_messages", &job(4, 2), &["4"]);
+    holds_as_told("large_vectors", &job(3, 3), &["1048584"]);
+}
+
+#[test]
+fn long_messages_come_from_memory_as_it_is_and_not_as_it_was() {
+    for ranks in [1, 3] {
+        holds_as_told("changing_memory", &Job::of(ranks), &["4"]);
+    }
+    holds_as_told("changing_memory", &Job { nodes: 2, ..Job::of(3) }, &["4"]);
+    let Some(transport) = libfabric() else { return };
+    for (ranks, nodes) in [(2, 2), (3, 2)] {
+        let job = Job { nodes, transport: transport.clone(), ..Job::of(ranks) };
+        let ended = launch(&job, &compiled("changing_memory"), &["13"]);
+        assert!(ended.is_well() && ended.stderr.is_empty(), "{ended:#?}");
+        assert!(ended.written > 0, "none went from buffer to buffer");
+        let environment = vec![("BCS_BUFFER_WRITES".to_owned(), "0".to_owned())];
+        let ended = launch(&Job { environment, ..job }, &compiled("changing_memory"), &["2"]);
+        assert!(ended.is_well() && ended.written == 0, "{ended:#?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{Fabric, FabricError};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ pub struct LinkDescriptors<'a> {
     /// Those that are up, with their sockets; those without one only the fabric itself can move
     /// ([`Driven::carry`]).
     pub links: Vec<(NodeId, Option<BorrowedFd<'a>>)>,
+    /// Where a network card moves their bytes: this node's address, and the provider of libfabric, by which
+    /// other processes can write from buffer to buffer.
+    pub card: Option<(IpAddr, &'a str)>,
 }
 
 /// Whose silence it is that makes a node count as dead.

@@ -2,13 +2,9 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `abi` | what libfabric's structures look like |
-//! | `library` | libfabric, found at run time |
-//! | `offer` | what a provider promises, and which one is taken |
-//! | `domain`, `endpoint`, `region`, `operations` | a node's endpoint, registered memory, writes under way |
-//! | `order` | in which order a signal and its data are written |
 //! | `window` | the memory of a link as a network card sees it |
 //! | `sender`, `receiver` | the two halves of a link: which write is next, what has come |
+//! | `operation` | what a write is for |
 //! | `letter` | what nodes tell each other before they write to each other |
 //! | `link` | the link to one other node |
 //! | `driver` | who moves it all: whoever polls |
@@ -43,33 +39,25 @@
 //! **Who is dead.** A node whose link of [`bcs_tcp`] breaks, to which a write fails, or whose writes do not
 //! complete; and one that leaves other than with [`OfiFabric::shutdown`].
 
-mod abi;
-mod domain;
 mod driver;
-mod endpoint;
 mod error;
 mod letter;
-mod library;
 mod link;
-mod offer;
-mod operations;
+mod operation;
 mod options;
-mod order;
 mod poller;
 mod receiver;
-mod region;
 mod sender;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use bcs_fabric::{BindError, LinkError, Member, NetworkId, RosterError};
+pub use bcs_libfabric::{HARDWARE, LibraryVersion, OfiError, Promises, SignalOrder};
 pub use driver::OfiFabric;
-pub use error::{LibraryVersion, OfiBindError, OfiError, OfiJoinError};
+pub use error::{OfiBindError, OfiJoinError};
 pub use link::LinkStatistics;
-pub use offer::{HARDWARE, Promises};
 pub use options::OfiOptions;
-pub use order::SignalOrder;
 
 use bcs_core::event::{EventId, EventTable};
 use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
@@ -80,13 +68,12 @@ use bcs_fabric::{
     Assignment, Carried, Comparison, Driven, Fabric, FabricError, LinkDescriptors, MemberNames,
 };
 use bcs_fabric::{Operation, Polling, Road, Source, Ticket, check_record};
+use bcs_libfabric::{Endpoint, Offer};
 use bcs_link::LinkLayout;
 use bcs_tcp::memory::LinkMemory;
 use bcs_tcp::{JoinError, TcpOptions, TcpPort};
 use driver::{Parts, Records};
-use endpoint::Endpoint;
 use link::LinkState;
-use offer::Offer;
 use smallvec::SmallVec;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -173,7 +160,7 @@ impl OfiPort {
         let tree = TreeNode::new(node, members, options.links.fanout, memory, events);
         let memory = LinkMemory::map_with(nodes, layout, window::BEHIND_BYTES)
             .map_err(|error| JoinError::Memory { links: nodes, error })?;
-        let endpoint = Endpoint::open(&offer, nodes)?;
+        let endpoint = Endpoint::open(&offer, nodes, operation::WRITES_LIMIT)?;
         let proven = proven.connect(roster, SparseMemory::new(0), EventTable::new(0))?;
         let watched = [Some(proven.as_fd()), endpoint.descriptor()].into_iter().flatten();
         let poller = poller::Poller::new(watched).map_err(OfiJoinError::Poller)?;
@@ -222,7 +209,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
 
     /// What the provider promises.
     pub fn promises(&self) -> &Promises {
-        &self.endpoint.promises
+        self.endpoint.promises()
     }
 
     /// What the fabric has done so far, over all links.
@@ -443,7 +430,8 @@ impl<M: GlobalMemory + Send> Driven for OfiFabric<M> {
         let up = self.links.iter().zip((0..).map(NodeId)).filter(|(link, _)| link.is_up());
         let links = up.map(|(_, node)| (node, None)).collect();
         let (memory, stride_bytes) = (self.memory.file(), self.memory.stride_bytes());
-        Some(LinkDescriptors { memory, ring_bytes: self.layout().ring_bytes(), stride_bytes, links })
+        let card = Some((self.options.links.listen, self.endpoint.promises().provider.as_str()));
+        Some(LinkDescriptors { memory, ring_bytes: self.layout().ring_bytes(), stride_bytes, links, card })
     }
 
     fn carry(&mut self) -> Result<Carried, FabricError> {

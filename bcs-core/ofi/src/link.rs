@@ -9,17 +9,13 @@
 //!
 //! Invariant: a broken link stays broken, and its node is dead.
 
-use super::abi::{FI_DELIVERY_COMPLETE, FI_INJECT_COMPLETE, FiAddr};
-use super::endpoint::{Endpoint, Piece, RemoteWrite};
-use super::error::OfiError;
 use super::letter::Greeting;
-use super::operations::{Operation, Purpose};
-use super::order::SignalOrder;
+use super::operation::{Operation, Purpose};
 use super::receiver::{Receiver, SignalError};
-use super::region::Region;
 use super::sender::{CreditError, Sender, Windows, Write};
 use super::window::{Which, Window};
 use bcs_core::ids::NodeId;
+use bcs_libfabric::{Endpoint, FiAddr, Means, OfiError, Piece, Region, RemoteWrite, SignalOrder};
 use bcs_link::{LinkFault, PROVEN_BYTES, SIGNAL_BYTES, digest};
 use bcs_tcp::memory::OwnedEnd;
 use bcs_tcp::message::Assembly;
@@ -94,16 +90,16 @@ impl Wire {
         address: FiAddr,
         remote: Greeting,
         window: &Window,
-        endpoint: &Endpoint,
+        endpoint: &Endpoint<Operation>,
     ) -> Self {
         let windows = Windows {
             ring: remote.ring_bytes,
             slab: window.outgoing_slab().map(|bytes| bytes as u64),
             remote: remote.window_bytes,
-            write: endpoint.promises.write_bytes as u64,
-            proven: if endpoint.promises.has_pairs && remote.is_of_ring() { PROVEN_BYTES } else { 0 },
+            write: endpoint.promises().write_bytes as u64,
+            proven: if endpoint.promises().has_pairs && remote.is_of_ring() { PROVEN_BYTES } else { 0 },
         };
-        let order = endpoint.promises.order;
+        let order = endpoint.promises().order;
         Self {
             owned,
             assembly: Assembly::default(),
@@ -118,13 +114,16 @@ impl Wire {
     }
 
     /// Posts what is to be written, as far as the provider takes it. How many writes it took.
-    pub fn post(&mut self, window: &Window, endpoint: &mut Endpoint) -> Result<u64, WireFault> {
+    pub fn post(&mut self, window: &Window, endpoint: &mut Endpoint<Operation>) -> Result<u64, WireFault> {
         let mut posted = 0;
         if let Some(credit) = self.receiver.poll_credit(self.not_needed_to(window)) {
             let (signal, from, local) = window.outgoing_signal(Which::Credit);
             signal.write(credit);
             let write = self.write_of(self.signal(Which::Credit, from, local));
-            if endpoint.post(&write, Operation { to: self.to, purpose: Purpose::Credit })? {
+            let operation = Operation { to: self.to, purpose: Purpose::Credit };
+            // SAFETY: the signal is written again only when the write is complete, and stays with the window,
+            // which outlives the endpoint.
+            if unsafe { endpoint.post(&write, operation) }? {
                 self.receiver.handle_posted(credit);
                 posted += 1;
             }
@@ -146,7 +145,9 @@ impl Wire {
                     RemoteWrite { second: Some(signal_piece), ..self.write_of(data) }
                 }
             };
-            if !endpoint.post(&write, Operation { to: self.to, purpose: Purpose::Send(next) })? {
+            let operation = Operation { to: self.to, purpose: Purpose::Send(next) };
+            // SAFETY: the sender's invariants; the memory stays with the window, which outlives the endpoint.
+            if !unsafe { endpoint.post(&write, operation) }? {
                 break;
             }
             self.sender.handle_posted(next);
@@ -157,11 +158,11 @@ impl Wire {
     }
 
     /// What the completion of a write has to say.
-    fn completion(&self) -> u64 {
+    fn completion(&self) -> Means {
         match self.order {
             // The memory may be used again; that the write has arrived, the other end's credit says.
-            SignalOrder::WriteAfterWrite => FI_INJECT_COMPLETE,
-            SignalOrder::Completion => FI_DELIVERY_COMPLETE,
+            SignalOrder::WriteAfterWrite => Means::Free,
+            SignalOrder::Completion => Means::Delivered,
         }
     }
 
@@ -180,7 +181,7 @@ impl Wire {
     }
 
     fn write_of<'a>(&self, piece: Piece<'a>) -> RemoteWrite<'a> {
-        RemoteWrite { to: self.address, piece, second: None, key: self.remote.key, flags: self.completion() }
+        RemoteWrite { to: self.address, piece, second: None, key: self.remote.key, means: self.completion() }
     }
 
     /// A write is complete.

@@ -1,8 +1,8 @@
 //! What a node says when it joins a network: who it is, its patience, and which provider carries it.
 
-use super::order::SignalOrder;
 use bcs_credentials::Credential;
 use bcs_fabric::NetworkId;
+use bcs_libfabric::SignalOrder;
 use bcs_tcp::TcpOptions;
 use std::net::IpAddr;
 

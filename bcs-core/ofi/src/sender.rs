@@ -19,7 +19,7 @@
 //! - A place is written again only after the other end has taken it and the write before is complete, so no
 //!   write is under way for the same place twice.
 
-use super::order::SignalOrder;
+use bcs_libfabric::SignalOrder;
 use std::collections::VecDeque;
 
 /// A remote write.

@@ -15,9 +15,8 @@
 //! *slabs* are, and bytes are copied between them and the rings; then the registered ranges are the signals
 //! and their slab. The other end can never write the state, nor what goes out.
 
-use super::endpoint::Endpoint;
-use super::error::OfiError;
-use super::region::{Access, Region};
+use super::operation::Operation;
+use bcs_libfabric::{Access, Endpoint, OfiError, Region};
 use bcs_link::{LinkLayout, SIGNAL_STRIDE, SignalWords};
 use bcs_tcp::memory::LinkMemory;
 use std::ptr::NonNull;
@@ -75,7 +74,7 @@ impl Window {
     /// # Errors
     /// The system refuses even the smallest slab.
     pub fn open(
-        endpoint: &Endpoint,
+        endpoint: &Endpoint<Operation>,
         memory: &LinkMemory,
         index: usize,
         limit: usize,
@@ -104,7 +103,7 @@ impl Window {
     }
 
     fn register(
-        endpoint: &Endpoint,
+        endpoint: &Endpoint<Operation>,
         base: NonNull<u8>,
         layout: LinkLayout,
         slab: Option<usize>,
@@ -127,7 +126,7 @@ impl Window {
             Some(slab) => register(signals_that_come(layout), PAGE_BYTES + slab, Access::Target)?,
         };
         let (mut source, mut signals) = (None, None);
-        if endpoint.promises.memory_mode.is_local {
+        if endpoint.promises().memory_mode.is_local {
             source = Some(match slab {
                 None => register(layout.outgoing_at(), ring, Access::Source)?,
                 Some(slab) => register(slab_that_goes(layout), slab, Access::Source)?,

@@ -527,7 +527,8 @@ impl<M: GlobalMemory + Send> Driven for TcpFabric<M> {
             }
         }
         let (memory, stride_bytes) = (self.memory.file(), self.memory.stride_bytes());
-        Some(LinkDescriptors { memory, ring_bytes: self.options.ring_bytes, stride_bytes, links })
+        let ring_bytes = self.options.ring_bytes;
+        Some(LinkDescriptors { memory, ring_bytes, stride_bytes, links, card: None })
     }
 
     fn leave(&mut self, patience: Duration) {

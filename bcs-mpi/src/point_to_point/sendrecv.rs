@@ -102,6 +102,19 @@ impl Halves {
         comm: MPI_Comm,
         status: Statuses,
     ) -> MpiResult<MPI_Request> {
+        match mode {
+            Mode::Blocking => process.staying(|process| self.run_both(process, (call, mode), comm, status)),
+            Mode::NonBlocking => self.run_both(process, (call, mode), comm, status),
+        }
+    }
+
+    fn run_both(
+        self,
+        process: &mut Guard,
+        (call, mode): (Primitive, Mode),
+        comm: MPI_Comm,
+        status: Statuses,
+    ) -> MpiResult<MPI_Request> {
         // A message that is complete when it is posted needs no receive to go on, and its receive may find
         // what the other rank has sent.
         let sends_first = mode == Mode::Blocking

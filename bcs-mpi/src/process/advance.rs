@@ -139,8 +139,10 @@ pub fn drive<T>(
     future: impl Future<Output = MpiResult<T>>,
 ) -> MpiResult<T> {
     let mut future = pin!(future);
-    guard.wait_for_some(what, |guard| match poll(guard, future.as_mut()) {
-        Poll::Ready(result) => result.map(Some),
-        Poll::Pending => Ok(None),
+    guard.staying(|guard| {
+        guard.wait_for_some(what, |guard| match poll(guard, future.as_mut()) {
+            Poll::Ready(result) => result.map(Some),
+            Poll::Pending => Ok(None),
+        })
     })
 }

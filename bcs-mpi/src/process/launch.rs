@@ -7,6 +7,9 @@
 //! | `BCS_NIC_FD` | number of the inherited descriptor of NIC memory |
 //! | `BCS_WAKE_FD` | on one of several nodes: number of the inherited descriptor that wakes the NIC thread |
 //! | `BCS_LINKS` | there: the inherited descriptors of the links to other nodes, where ranks can drive them |
+//! | `BCS_CARD` | there: address and provider of libfabric, where a network card moves the bytes of these |
+//! | `BCS_BUFFER_WRITES` | 0: this rank writes no long messages from buffer to buffer |
+//! | `BCS_KEEP_REGISTRATIONS` | 1: registrations of buffers are kept also without a card |
 //! | `BCS_LAUNCHER_PID` | the launcher, whose descriptor of that number serves where it was not inherited |
 //! | `BCS_JOB` | the job, as trace files name it |
 //! | `BCS_COLLECTIVE` | algorithms of collectives that the user wants |
@@ -14,6 +17,7 @@
 
 use crate::object::wanted::{VARIABLE, Wanted};
 use bcs_core::{LocalRank, Rank, TypeCheck};
+use nic_emu::host::buffer_writes::{CardWrites, EndpointPlace};
 use nic_emu::host::mapping::{self, MapError};
 use nic_emu::host::shared_links::SharedLinks;
 use nic_emu::host::time_slice;
@@ -134,9 +138,18 @@ fn with_links(port: Port) -> Port {
     let places = std::env::var("BCS_LINKS").ok().and_then(|text| text.parse().ok());
     let links = places.and_then(|places| SharedLinks::attach(&places, port.memory()).ok().flatten());
     match links {
-        Some(links) => port.with_links(links),
+        Some(links) => port.with_links(links, writes()),
         None => port,
     }
+}
+
+/// What writes long messages from buffer to buffer, where a network card moves the links' bytes.
+fn writes() -> Option<CardWrites> {
+    if std::env::var_os("BCS_BUFFER_WRITES").is_some_and(|value| value == "0") {
+        return None;
+    }
+    let place = std::env::var(EndpointPlace::VARIABLE).ok()?.parse().ok()?;
+    Some(CardWrites::new(place))
 }
 
 /// What of messages' types the user wants to be compared.

@@ -49,6 +49,20 @@ impl Guard {
         self.look_and_wait(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
+    /// Does what a call does that waits for all that it posts: so it stays until that is complete, if nothing
+    /// else is under way.
+    #[inline]
+    pub fn staying<T>(&mut self, call: impl FnOnce(&mut Guard) -> T) -> T {
+        if !self.port.has_writes() {
+            return call(self);
+        }
+        let stays = self.port.requests().is_empty() && !self.is_shared();
+        self.port.stay_for_all(stays);
+        let result = call(self);
+        self.port.stay_for_all(false);
+        result
+    }
+
     /// Waits until the port lacks nothing for what is to be posted next; `what` is what a hang report says of
     /// the call. Operations that are under way go on meanwhile, and other threads of the process: what takes
     /// the room may wait for them.

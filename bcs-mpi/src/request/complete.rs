@@ -170,7 +170,8 @@ fn complete_all(
 ) -> MpiResult {
     let mut failures = Failures::of(call);
     let count = requests.len();
-    for (i, request) in requests.iter_mut().enumerate() {
+    for i in 0..count {
+        let request = &mut requests[i];
         let handle = *request;
         // Without a failure so far, the commonest ends have nothing to tell but their status.
         if failures.failed == 0 {
@@ -189,7 +190,7 @@ fn complete_all(
             statuses.set_empty(i);
             continue;
         }
-        let mut finished = wait_one(&mut process, call, request, count - i)?;
+        let mut finished = wait_one(&mut process, call, &mut requests[i..])?;
         if finished.generalized.is_some() {
             finished = process.without_lock(|| finished.conclude());
         }
@@ -198,15 +199,15 @@ fn complete_all(
     failures.result(count)
 }
 
-/// Waits for one of `count` requests of MPI_Waitall.
+/// Waits for the first of the requests that MPI_Waitall still has to wait for.
 #[inline(never)]
-fn wait_one(
-    process: &mut Guard,
-    call: Primitive,
-    request: &mut MPI_Request,
-    count: usize,
-) -> MpiResult<Finished> {
-    wait_for(process, call, request, count)
+fn wait_one(process: &mut Guard, call: Primitive, requests: &mut [MPI_Request]) -> MpiResult<Finished> {
+    let stays_for_all = process.port.has_writes() && process.has_no_others(requests)?;
+    process.port.stay_for_all(stays_for_all);
+    let count = requests.len();
+    let finished = wait_for(process, call, &mut requests[0], count);
+    process.port.stay_for_all(false);
+    finished
 }
 
 /// MPI_Testall: all or none.

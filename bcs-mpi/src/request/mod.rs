@@ -44,6 +44,15 @@ impl Process {
         }
     }
 
+    /// Whether all operations of the NIC that are under way are those of these requests.
+    fn has_no_others(&mut self, requests: &[MPI_Request]) -> MpiResult<bool> {
+        let mut own = 0;
+        for &request in requests.iter().filter(|request| !matches!(**request, MPI_REQUEST_NULL | BUFFERED)) {
+            own += u32::from(self.awaited(request)?.is_some());
+        }
+        Ok(own == self.port.requests().len())
+    }
+
     /// What a hang report says of a call that waits for this request and `count - 1` others.
     #[cold]
     fn waiting_for(&mut self, call: Primitive, handle: MPI_Request, count: usize) -> MpiResult<WaitingFor> {

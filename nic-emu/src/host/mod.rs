@@ -7,6 +7,8 @@
 //! | `waiting`, `wake_pipe` | how ranks and the NIC thread sleep, and how they are woken |
 //! | `shared_links` | links to other nodes that ranks drive |
 //! | `link_places` | how ranks are told where these are |
+//! | `buffer_writes` | long messages to other nodes from buffer to buffer, by a network card |
+//! | `descriptor_mark` | whether the program has closed descriptors that it did not open |
 //! | `mapping` | how NIC memory is made and mapped |
 //! | `cross_memory` | the memory of the ranks' processes |
 //! | `clock`, `process` | what the system says of the time and of this process |
@@ -15,9 +17,11 @@
 //! | `priority`, `time_slice` | real-time priority, short slices |
 
 pub mod abort;
+pub mod buffer_writes;
 pub mod clock;
 pub mod cross_memory;
 pub(crate) mod crowd;
+mod descriptor_mark;
 pub mod link_places;
 pub mod mapping;
 mod nic_host;

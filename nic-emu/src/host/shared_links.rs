@@ -114,6 +114,19 @@ impl fmt::Debug for SharedLinks {
     }
 }
 
+#[cfg(test)]
+impl SharedLinks {
+    /// Links to nobody.
+    pub(crate) fn to_nobody() -> Self {
+        let bytes = rustix::param::page_size();
+        let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: it is a new mapping.
+        let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, rights, flags) };
+        let base = NonNull::new(base.expect("there is memory").cast()).expect("a mapping has an address");
+        Self { links: Vec::new(), numbers: Vec::new(), record_bytes: 4096, _mapping: Mapped { base, bytes } }
+    }
+}
+
 impl SharedLinks {
     /// The links of a job with this NIC memory, where its launcher has put them; none where this process has
     /// not inherited them, or counts processes in another way than the launcher, which could not tell then

@@ -18,6 +18,16 @@ pub enum PortError {
     /// Bytes of a message cannot be moved.
     #[error(transparent)]
     Channel(#[from] ChannelError),
+    /// This rank's endpoint at a network card has failed, with messages under way.
+    #[error(
+        "rank {rank}: {error}, with messages of this rank under way; was a descriptor closed that the program did not open? (BCS_BUFFER_WRITES=0 leaves long messages to the launcher)"
+    )]
+    Card {
+        /// The rank.
+        rank: Rank,
+        /// What libfabric says.
+        error: bcs_libfabric::OfiError,
+    },
     /// Another process is this rank.
     #[error(
         "rank {rank} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)"

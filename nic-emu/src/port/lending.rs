@@ -109,6 +109,7 @@ impl Port {
             self.say_that_it_drives();
         }
         self.waiters += 1;
+        self.stays_for.0 = waiting.request;
         self.has_run = None;
         waiting
     }
@@ -131,7 +132,11 @@ impl Port {
         if drives && self.outstanding.are_of_this_node() {
             waiting.note_pass(self.heads);
         }
-        if drives && self.drive_links()? || moved {
+        let passed = match drives {
+            true => self.drive_links()?,
+            false => self.is_writing() && self.pass_over_links()?,
+        };
+        if passed || moved {
             waiting.restart();
             return Ok(true);
         }
@@ -291,6 +296,11 @@ impl Port {
     #[cold]
     pub fn should_sleep(&mut self, waiting: &Waiting, is_woken: bool) -> bool {
         if !self.may_stay_asleep() {
+            // Whether this rank drives the links again is to be known while it only writes, too.
+            let writes = self.is_writing();
+            if let Some(crowd) = self.crowd.as_mut().filter(|_| writes) {
+                crowd.is_crowded((self.clock)());
+            }
             return false;
         }
         if waiting.is_for_requests() && self.is_carried_here() {
@@ -315,6 +325,7 @@ impl Port {
         self.moving.is_empty()
             && self.draining.is_empty()
             && self.keeping.is_settled(&self.memory)
+            && !self.is_writing()
             && !if self.pacing.starts_on_work() {
                 BufferSender::has_work(&self.memory)
             } else {

@@ -1,11 +1,14 @@
 //! What a rank has that drives the links to other nodes: the links, and whose turn it is.
 
+use crate::host::buffer_writes::CardWrites;
 use crate::host::shared_links::SharedLinks;
 use crate::policy::{AWAY_NS, PUSHED_BYTES, PUSHED_SENDS};
 
 /// The links, and who drives them.
 pub struct LinkDriver {
     pub(super) links: SharedLinks,
+    /// What writes long messages from buffer to buffer, if a network card can.
+    pub(super) writes: Option<CardWrites>,
     /// This rank has left something to the NIC thread, and leaves the links to it until then; 0 after that.
     pub(super) away_until_ns: u64,
     /// How long it does so, and when it has left something last.
@@ -16,9 +19,9 @@ pub struct LinkDriver {
 }
 
 impl LinkDriver {
-    /// Drives these.
-    pub fn new(links: SharedLinks) -> Self {
-        Self { links, away_until_ns: 0, away_ns: 0, left_ns: 0, posted: (0, 0) }
+    /// Drives these, and writes by that card.
+    pub fn new(links: SharedLinks, writes: Option<CardWrites>) -> Self {
+        Self { links, writes, away_until_ns: 0, away_ns: 0, left_ns: 0, posted: (0, 0) }
     }
 
     /// A message of so many bytes was posted. Whether there is much that has not left.

@@ -5,6 +5,7 @@ use super::error::PortError;
 use super::keeper::Keeping;
 use super::link_driver::LinkDriver;
 use crate::channel::{self, Mine, Stores};
+use crate::host::buffer_writes::CardWrites;
 use crate::host::clock::now_ns;
 use crate::host::crowd::Crowd;
 use crate::host::mapping;
@@ -76,6 +77,9 @@ pub struct Port {
     pub(super) waiting: WaitPolicy,
     /// Waits that are under way: of threads, or one in another.
     pub(super) waiters: u32,
+    /// The request that the last wait is for, if that is one, and whether the rank stays in its call until
+    /// all of its requests are complete: see [`Port::stay_for_all`].
+    pub(super) stays_for: (RequestId, bool),
     /// Whether this rank has run a slice in the wait that is under way, or the last one; none where it has
     /// not looked for one to run.
     pub(super) has_run: Option<bool>,
@@ -217,6 +221,7 @@ impl Port {
             channel: channel::Policy::for_node(&memory),
             waiting: WaitPolicy::of(&memory, false),
             waiters: 0,
+            stays_for: (RequestId::NONE, false),
             has_run: None,
             served: 0,
             pacing: Pacing::of(&memory),
@@ -244,10 +249,11 @@ impl Port {
         Self { wake_pipe: Some(writer), crowd: Some(crowd), waiting, is_hasty: true, ..self }
     }
 
-    /// The same port of a rank that can drive the links of its job, where its slices let ranks do that.
-    pub fn with_links(self, links: SharedLinks) -> Self {
+    /// The same port of a rank that can drive the links of its job, and write by a network card if there is
+    /// one, where its slices let ranks do that.
+    pub fn with_links(self, links: SharedLinks, writes: Option<CardWrites>) -> Self {
         let drives = self.sends_at_once();
-        Self { links: drives.then(|| Box::new(LinkDriver::new(links))), ..self }
+        Self { links: drives.then(|| Box::new(LinkDriver::new(links, writes))), ..self }
     }
 
     /// Whether messages to other nodes leave as soon as they are posted, and not with a slice.

@@ -1,6 +1,7 @@
 //! Random programs on many simulated nodes: the real NICs of 1 to 32 nodes, 1 to 4 ranks on each, over a
 //! network in virtual time with random delays. The same oracle as on one node.
 
+use crate::buffer_writes;
 use crate::links::{RankLinks, SharedRoad, share};
 use crate::program::{Program, Shape};
 use crate::random::Random;
@@ -391,6 +392,18 @@ proptest! {
     fn random_programs_in_fixed_slices_keep_the_rules_of_mpi(shape in shape(1usize..6, 1..25, 500_000)) {
         run(&shape, None);
     }
+}
+
+#[test]
+fn long_messages_go_from_buffer_to_buffer_where_ranks_wait() {
+    for seed in 0..100 {
+        let mut shape = example(seed, 2);
+        shape.places = vec![0, 1];
+        (shape.program.ranks, shape.program.events, shape.program.largest) = (2, 60, 400_000);
+        run(&shape, None);
+    }
+    // Two thirds of them let ranks drive, and of the longest messages some find their receives posted.
+    assert!(buffer_writes::delivered() > 0, "{}", buffer_writes::delivered());
 }
 
 #[test]

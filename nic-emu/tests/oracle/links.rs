@@ -1,18 +1,19 @@
 //! Links that both the NIC thread and ranks that wait drive, over the simulated network: what has come and is
 //! not taken lies where both see it, as in memory that processes share.
 
+use crate::buffer_writes::WritesInProcess;
 use crate::random::Random;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::sim::SimFabric;
 use bcs_fabric::{Assignment, Comparison, Fabric, FabricError, Road, Source, Ticket};
 use nic_emu::global::{
     Appended, Carried, HEADER_BYTES, Left, NodeLinks, Opening, Own, Place, RawBytes, Shown, Take, Taken,
-    pass_over_links,
+    go_on_with_writes, pass_over_links,
 };
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Corrupt, LocalRank, NicMemory};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Records that have come to a node and that nobody has taken.
@@ -30,6 +31,8 @@ pub struct RankLinks {
     arrived: Arrived,
     /// Answers for which the simulated road has no room: a link in memory has it always.
     owed: VecDeque<(u32, Vec<u8>)>,
+    /// By rank: what writes from its buffers into those of others.
+    writes: BTreeMap<LocalRank, WritesInProcess>,
     /// Looks at what has come, and records that came in them.
     looks: usize,
 }
@@ -37,7 +40,13 @@ pub struct RankLinks {
 /// Both ends of a node's links.
 pub fn share(sim: SimFabric) -> (SharedRoad, RankLinks) {
     let arrived = Arrived::default();
-    let links = RankLinks { sim: sim.clone(), arrived: arrived.clone(), owed: VecDeque::new(), looks: 0 };
+    let links = RankLinks {
+        sim: sim.clone(),
+        arrived: arrived.clone(),
+        owed: VecDeque::new(),
+        writes: BTreeMap::new(),
+        looks: 0,
+    };
     (SharedRoad { sim, arrived }, links)
 }
 
@@ -55,9 +64,21 @@ impl RankLinks {
             assert!(token.try_take(Holder::rank(LocalRank(0))), "nobody else has the token");
             // Ranks are threads of this process, and their buffers where they have said.
             let rank = LocalRank(random.below(memory.layout().local_ranks as usize) as u32);
-            let own =
-                Own { rank, sent_from: &|_, buffer| Some(buffer), received_in: &|_, buffer| Some(buffer) };
-            let passed = pass_over_links(memory, self, &own);
+            let stays = !random.once_in(3);
+            let own = Own {
+                rank,
+                sent_from: &|_, buffer| Some(buffer),
+                received_in: &|_, buffer| Some(buffer),
+                stays_for: &|_| stays,
+            };
+            let mut writes = self.writes.remove(&rank).unwrap_or_default();
+            writes.shuffle(random);
+            // As a rank that leaves the links to others.
+            let passed = match random.once_in(4) {
+                true => go_on_with_writes(memory, self, &mut writes, &own),
+                false => pass_over_links(memory, self, Some(&mut writes), &own),
+            };
+            self.writes.insert(rank, writes);
             token.release();
             moved |= passed.expect("the NIC is healthy").moved;
         }

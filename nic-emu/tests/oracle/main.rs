@@ -3,6 +3,7 @@
 //!
 //! A failing case prints the program's parameters; with them it runs the same again, step for step.
 
+mod buffer_writes;
 mod cluster;
 mod faults;
 mod links;

@@ -7,6 +7,7 @@
 use crate::job::{Application, Job};
 use crate::program::{LIBRARY_NAME, LibraryNeed};
 use bcs_core::{NodeId, Rank, TypeCheck};
+use nic_emu::host::buffer_writes::EndpointPlace;
 use nic_emu::host::link_places::LinkPlaces;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -33,6 +34,9 @@ pub const WAKE_FD: &str = "BCS_WAKE_FD";
 /// The descriptors of the links to other nodes, where ranks can drive them
 /// (`nic_emu::host::link_places::LinkPlaces`).
 pub const LINKS: &str = "BCS_LINKS";
+/// Where ranks open endpoints of libfabric of their own, where a network card moves the bytes of the links
+/// (`nic_emu::host::buffer_writes::EndpointPlace`).
+pub const CARD: &str = EndpointPlace::VARIABLE;
 /// Whether ranks that wait drive the links to other nodes: not if it is 0.
 pub const RANKS_DRIVE: &str = "BCS_RANKS_DRIVE";
 /// The process id of the program launcher. Where a parent closed the NIC's descriptor (Python's
@@ -107,6 +111,8 @@ pub struct Here {
     pub wake_fd: Option<i32>,
     /// The descriptors of the links to other nodes, where ranks can drive them.
     pub links: Option<LinkPlaces>,
+    /// The network card that moves their bytes, if one does.
+    pub card: Option<EndpointPlace>,
 }
 
 /// Adds what the job and the node say to all ranks of one application.
@@ -117,7 +123,7 @@ pub fn add_job(
     need: &LibraryNeed,
     here: &Here,
 ) {
-    for stale in [RANK, LOCAL_RANK, WAKE_FD, LINKS] {
+    for stale in [RANK, LOCAL_RANK, WAKE_FD, LINKS, CARD] {
         variables.retain(|(name, _)| name != stale);
     }
     let ranks = job.ranks().to_string();
@@ -135,6 +141,9 @@ pub fn add_job(
     }
     if let Some(links) = &here.links {
         set(variables, LINKS, links.to_string());
+    }
+    if let Some(card) = &here.card {
+        set(variables, CARD, card.to_string());
     }
     let recording = &job.recording;
     for (name, value) in [
@@ -211,8 +220,9 @@ mod tests {
             nodes: 2,
             links: vec![(0, Some((131, 7)))],
         };
-        let here =
-            Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd: Some(129), links: Some(links) };
+        let card = "127.0.0.1 tcp;ofi_rxm".parse().ok();
+        let (wake_fd, links) = (Some(129), Some(links));
+        let here = Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd, links, card };
         add_job(&mut variables, job, 0, need, &here);
         variables
     }
@@ -228,6 +238,7 @@ mod tests {
         assert_eq!(value("BCS_LOCAL_SIZE"), Some("2"), "of this node");
         assert_eq!(value("BCS_WAKE_FD"), Some("129"));
         assert_eq!(value("BCS_LINKS"), Some("130:4096:8192:2,0:131:7"));
+        assert_eq!(value("BCS_CARD"), Some("127.0.0.1 tcp;ofi_rxm"));
         assert_eq!(value("BCS_JOB"), Some("run-17"));
         assert_eq!(value("BCS_NIC_FD"), Some("128"));
         assert_eq!(value("BCS_LAUNCHER_PID"), Some("99"));

@@ -10,6 +10,7 @@ use bcs_credentials::{self as credentials, Credential};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
+use nic_emu::host::buffer_writes::EndpointPlace;
 use nic_emu::host::link_places::places_of;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
@@ -35,7 +36,7 @@ pub struct Job {
     pub ranks: u32,
     /// Nodes; ranks are dealt to them in turn, or in blocks.
     pub nodes: u32,
-    /// What carries messages between nodes: `tcp`, whose links the ranks drive, or `quic`.
+    /// What carries messages between nodes: `tcp`, whose links the ranks drive, `quic`, or `ofi`.
     pub transport: Transport,
     /// Ranks of a node follow each other.
     pub in_blocks: bool,
@@ -106,6 +107,8 @@ pub struct Ended {
     pub timed_out: bool,
     /// Slices that were run, on the node with the most.
     pub slices: u64,
+    /// Messages that ranks have written straight into their receivers' buffers, on all nodes.
+    pub written: u64,
 }
 
 impl Ended {
@@ -148,8 +151,9 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
                 command.env("BCS_WAKE_FD", wake_fd.to_string());
             }
             let mut kept: Vec<RawFd> = [Some(fd), wake_fd].into_iter().flatten().collect();
-            if let Some((places, descriptors)) = &links[node.index()] {
+            if let Some(Shared { places, card, descriptors }) = &links[node.index()] {
                 command.env("BCS_LINKS", places);
+                command.envs(card.iter().map(|card| (EndpointPlace::VARIABLE, card)));
                 kept.extend(descriptors);
             }
             command.env("BCS_JOB", "test").env("BCS_LAUNCHER_PID", std::process::id().to_string());
@@ -197,7 +201,9 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
     // Each leaves the network when the others still answer.
     std::thread::scope(|scope| hosts.iter_mut().for_each(|host| drop(scope.spawn(|| host.stop()))));
     let slices = hosts.iter().map(|host| host.slices().0).max().unwrap_or(0);
-    Ended { codes, stdout, stderr, abort, finding, timed_out, slices }
+    let written = |host: &NicHost| host.memory().header().remote.by_ranks.written.get();
+    let written = hosts.iter().map(written).sum();
+    Ended { codes, stdout, stderr, abort, finding, timed_out, slices, written }
 }
 
 /// The NIC of a node.
@@ -217,9 +223,19 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
     NicHost::create(&config).expect("NIC memory for a test")
 }
 
-/// The links of a node that its ranks drive: what they find in their environment, and the descriptors.
-fn links(network: Option<&mut JobFabric>, nodes: u32) -> Option<(String, Vec<RawFd>)> {
+/// The links of a node that its ranks drive.
+struct Shared {
+    /// What ranks find in their environment: the links, and the network card that moves their bytes, if one
+    /// does.
+    places: String,
+    card: Option<String>,
+    descriptors: Vec<RawFd>,
+}
+
+/// The links of a node that its ranks drive.
+fn links(network: Option<&mut JobFabric>, nodes: u32) -> Option<Shared> {
     let links = network?.share_links()?;
+    let card = links.card.map(|(address, provider)| (address, provider.to_owned()));
     let mut descriptors = Vec::new();
     let inherit = |fd: BorrowedFd<'_>| {
         descriptors.push(fd.as_raw_fd());
@@ -230,7 +246,8 @@ fn links(network: Option<&mut JobFabric>, nodes: u32) -> Option<(String, Vec<Raw
         nodes > network::MESHED_NODES || places.links.len() as u32 == nodes - 1,
         "links are missing: {places}"
     );
-    Some((places.to_string(), descriptors))
+    let card = card.map(|(address, provider)| EndpointPlace { address, provider }.to_string());
+    Some(Shared { places: places.to_string(), card, descriptors })
 }
 
 /// A network between nodes that are all this machine, made as a job's program launchers make it, whose links

@@ -57,8 +57,8 @@ impl<M: GlobalMemory> OfiFabric<M> {
             signals_at,
             window_at,
             key: window.key(),
-            address_format: self.endpoint.promises.address_format,
-            provider: self.endpoint.promises.provider.clone(),
+            address_format: self.endpoint.promises().address_format,
+            provider: self.endpoint.promises().provider.clone(),
             address: self.endpoint.name().to_vec(),
         };
         let link = &mut self.links[node.index()];
@@ -161,7 +161,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
 
     /// Whether the other end's greeting fits this one's.
     fn check(&self, greeting: &Greeting) -> Result<(), String> {
-        let (own, ring) = (&self.endpoint.promises, self.memory.layout().ring_bytes() as u64);
+        let (own, ring) = (self.endpoint.promises(), self.memory.layout().ring_bytes() as u64);
         let Greeting { ring_bytes, window_bytes, address_format, provider, address, .. } = greeting;
         if *provider != own.provider || *address_format != own.address_format {
             return Err(format!(

@@ -8,8 +8,8 @@
 
 mod lifecycle;
 
-use super::endpoint::{Completion, Endpoint};
 use super::link::{Link, LinkState, Wire, WireFault};
+use super::operation::Operation;
 use super::options::OfiOptions;
 use super::poller::Poller;
 use bcs_core::global_memory::{GlobalMemory, SparseMemory};
@@ -17,6 +17,7 @@ use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use bcs_fabric::tree::{Backlog, Lane, ProtocolError, Receipt, TreeNode, is_answer};
 use bcs_fabric::{Carried, Driven, FabricError};
+use bcs_libfabric::{Completion, Endpoint};
 use bcs_link::{LinkFault, LinkLayout};
 use bcs_tcp::TcpFabric;
 use bcs_tcp::memory::LinkMemory;
@@ -58,7 +59,7 @@ pub struct OfiFabric<M: GlobalMemory = SparseMemory> {
     pub(super) tree: TreeNode<M>,
     /// They end before the endpoint, and that before the memory.
     pub(super) links: Vec<Link>,
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: Endpoint<Operation>,
     pub(super) memory: LinkMemory,
     /// The links over which nodes prove who they are, greet each other, and find out who is dead.
     pub(super) proven: TcpFabric<SparseMemory>,
@@ -86,14 +87,14 @@ pub struct OfiFabric<M: GlobalMemory = SparseMemory> {
     /// Where heads are encoded, where records are shown, and completions that were just taken.
     room: AlignedVec,
     shown: Vec<u8>,
-    completions: Vec<Completion>,
+    completions: Vec<Completion<Operation>>,
 }
 
 /// What an `OfiFabric` is made of.
 pub(super) struct Parts<M: GlobalMemory> {
     pub options: OfiOptions,
     pub tree: TreeNode<M>,
-    pub endpoint: Endpoint,
+    pub endpoint: Endpoint<Operation>,
     pub memory: LinkMemory,
     pub proven: TcpFabric<SparseMemory>,
     pub poller: Poller,
@@ -187,7 +188,7 @@ impl<M: GlobalMemory> OfiFabric<M> {
         if !self.links.iter().any(|link| link.wire.is_some()) {
             return None;
         }
-        if self.endpoint.promises.wakes && self.endpoint.descriptor().is_some() {
+        if self.endpoint.promises().wakes && self.endpoint.descriptor().is_some() {
             if !self.endpoint.may_sleep() {
                 return Some(Duration::ZERO);
             }

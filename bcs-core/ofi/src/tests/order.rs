@@ -1,9 +1,9 @@
 //! The two halves of a link on a model of a network that uses every freedom which an order leaves it: writes
 //! are placed late, byte by byte, one before the other; and complete late.
 
-use crate::order::SignalOrder;
 use crate::receiver::Receiver;
 use crate::sender::{CreditError, Sender, Windows, Write};
+use bcs_libfabric::SignalOrder;
 use bcs_link::{SignalWords, digest};
 use fastrand::Rng;
 use std::collections::VecDeque;

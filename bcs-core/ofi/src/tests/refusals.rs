@@ -1,8 +1,8 @@
 //! Providers that are not there, and what those promise that are.
 
 use super::*;
-use crate::offer::Offer;
 use bcs_harness::skip;
+use bcs_libfabric::Offer;
 use std::net::Ipv4Addr;
 
 const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(Ipv4Addr::LOCALHOST);

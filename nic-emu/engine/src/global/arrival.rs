@@ -292,7 +292,12 @@ mod tests {
         let words = send.encode();
         let record =
             Record { posted: PostingSlice::default(), ..Record::new(Kind::Send, Rank(1), &words[..LABEL]) };
-        let own = Own { rank: HERE, sent_from: &|_, _| None, received_in: &|_, told| Some(told) };
+        let own = Own {
+            rank: HERE,
+            sent_from: &|_, _| None,
+            received_in: &|_, told| Some(told),
+            stays_for: &|_| false,
+        };
         let mut completer = Completer::new(&memory, Pacing::default());
         let taken = take(&memory, &mut completer, 1, (&record, payload), Some(&own), false).unwrap();
         let Arrived::Taken { answer, late: None } = taken else { panic!("there is room") };
@@ -335,7 +340,12 @@ mod tests {
         let posted = PostedReceives::of(memory, memory.rank(HERE).unwrap());
         assert!(posted.push(&receive.encode()).unwrap());
         let record = Record::new(Kind::Send, Rank(1), &send.encode()[..LABEL]);
-        let own = Own { rank: HERE, sent_from: &|_, _| None, received_in: &|_, told| Some(told) };
+        let own = Own {
+            rank: HERE,
+            sent_from: &|_, _| None,
+            received_in: &|_, told| Some(told),
+            stays_for: &|_| false,
+        };
         let placed = place(memory, &own, &record, send.bytes).unwrap();
         let waits = posted.find_receive(SendWords(&send.encode()).envelope(), |_| true).unwrap().is_some();
         assert_eq!(waits, placed.is_none(), "a receive is matched once");

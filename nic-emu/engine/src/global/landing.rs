@@ -8,6 +8,7 @@
 use super::error::{GlobalError, strange};
 use super::grant::Grant;
 use super::message::place;
+use super::record::{Kind, Record};
 use crate::matching::Message;
 use crate::memory::descriptor::ReceiveDescriptor;
 use crate::memory::landing::Landing;
@@ -67,6 +68,7 @@ pub(super) fn begin<'m>(
     landing.granted.set(0);
     landing.moved.set(0);
     landing.placed.set(0);
+    landing.invited.set(0);
     Ok(Some(landing))
 }
 
@@ -144,6 +146,7 @@ pub(super) fn status(landing: &Landing) -> Status {
 /// Nobody has asked for them.
 pub(super) fn range_of(landing: &Landing, from: u32, offset: u64, bytes: u64) -> Result<Range, GlobalError> {
     let is_next = offset == landing.moved.get()
+        && landing.invited.get() == 0
         && offset.checked_add(bytes).is_some_and(|end| end <= landing.granted.get());
     if !is_next || landing.node.get() != from {
         return Err(strange(from, "offset of data", offset));
@@ -173,7 +176,8 @@ pub(super) fn placed_range(
 pub(super) fn place_next(landing: &Landing, from: u32, offset: u64, bytes: u64) -> bool {
     let next = landing.placed.get().max(landing.moved.get());
     let end = offset.saturating_add(bytes);
-    let is_next = offset == next && end <= landing.granted.get() && landing.node.get() == from;
+    let is_asked = landing.invited.get() == 0 && landing.node.get() == from;
+    let is_next = offset == next && end <= landing.granted.get() && is_asked;
     if is_next {
         landing.placed.set(end);
     }
@@ -190,6 +194,45 @@ pub(super) fn place_whole(memory: &NicMemory, landing: &Landing) -> Result<(), C
     landing.placed.set(bytes);
     memory.node_state(landing.node.get())?.granted.add(bytes as i64);
     Ok(())
+}
+
+/// The sender is invited to write all of a message: nothing is to be granted.
+pub(super) fn invite(landing: &Landing) {
+    landing.granted.set(landing.bytes.get());
+    landing.invited.set(1);
+}
+
+/// The one whose sender on this node is invited.
+fn invited(memory: &NicMemory, from: u32, id: u64) -> Result<&Landing, GlobalError> {
+    let is_it = |landing: &&Landing| landing.invited.get() != 0 && landing.node.get() == from;
+    memory.landings().named(id).filter(is_it).ok_or_else(|| strange(from, "transfer", id))
+}
+
+/// The sender has written all of a message into the receiver's buffer, or says that it does not write it.
+/// The grants that are due after that.
+///
+/// # Errors
+/// It was not invited to that, or NIC memory is corrupt.
+pub(super) fn handle_answer(
+    completer: &mut Completer<'_>,
+    from: u32,
+    answer: &Record,
+    payload_bytes: u64,
+    ahead: Ahead,
+) -> Result<Grants, GlobalError> {
+    let memory = completer.memory;
+    let landing = invited(memory, from, answer.words[0])?;
+    if answer.kind == Kind::Written {
+        if answer.words[1] != landing.bytes.get() {
+            return Err(strange(from, "bytes that were written", answer.words[1]));
+        }
+        completer.complete(receiver(landing), status(landing), &Delivery::InPlace)?;
+        memory.landings().free(landing);
+    } else {
+        landing.invited.set(0);
+        landing.granted.set(0);
+    }
+    Ok(due_grants(memory, from, payload_bytes, ahead)?)
 }
 
 /// So many bytes are where they go. The grants that are due after that.
@@ -211,4 +254,231 @@ pub(super) fn count(
         memory.landings().free(landing);
     }
     due_grants(memory, node, payload_bytes, ahead)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::descriptor::{Check, Payload, SendDescriptor};
+    use crate::memory::request::SlotState;
+    use crate::memory::{Context, Layout, RequestId};
+    use crate::policy::Pacing;
+
+    const HERE: LocalRank = LocalRank(0);
+    const BYTES: u64 = 1 << 20;
+    const PAYLOAD_BYTES: u64 = 64 << 10;
+
+    /// The first of three nodes, each with one rank.
+    fn first_of_three() -> NicMemory {
+        let memory = NicMemory::create_private(Layout::new(1, 3, [0; 2]).unwrap(), 0, 3).unwrap();
+        (0..3).for_each(|rank| memory.set_place(Rank(rank), rank, HERE));
+        memory.rank(HERE).unwrap().status.set_job_rank(Rank(0));
+        memory
+    }
+
+    /// The landing of a message of so many bytes that the rank of this node has sent, which is matched with
+    /// the receive of this request.
+    fn begun(memory: &NicMemory, from: u32, request: u32, bytes: u64) -> &Landing {
+        let context = Context(3);
+        let send = SendDescriptor {
+            context,
+            source: CommRank(from),
+            tag: 7,
+            bytes,
+            signature: 0,
+            destination: Rank(0),
+            request: RequestId(9),
+            synchronous: false,
+            check: Check::NONE,
+            payload: Payload::Memory(0x5000),
+        };
+        let receive = ReceiveDescriptor {
+            context,
+            source: CommRank(from),
+            tag: 7,
+            capacity: bytes,
+            check: Check::NONE,
+            request: RequestId(request),
+            address: 0x7000,
+        };
+        memory.request(HERE, RequestId(request)).unwrap().arm();
+        begin(memory, &Message { send, origin: Rank(from) }, &receive, HERE).unwrap().unwrap()
+    }
+
+    fn state(memory: &NicMemory, request: u32) -> SlotState {
+        memory.request(HERE, RequestId(request)).unwrap().state()
+    }
+
+    fn granted(memory: &NicMemory, node: u32) -> u64 {
+        memory.node_state(node).unwrap().granted.get()
+    }
+
+    fn due(memory: &NicMemory, node: u32) -> Grants {
+        due_grants(memory, node, PAYLOAD_BYTES, Ahead::Ring).unwrap()
+    }
+
+    /// What this node makes of an answer of another one; an error is what is wrong, and the value.
+    fn answered(
+        memory: &NicMemory,
+        from: u32,
+        kind: Kind,
+        words: &[u64],
+    ) -> Result<Grants, (&'static str, u64)> {
+        let mut completer = Completer::new(memory, Pacing::default());
+        let answer = Record::new(kind, Rank(0), words);
+        let handled = handle_answer(&mut completer, from, &answer, PAYLOAD_BYTES, Ahead::Ring);
+        let is_touched = !completer.touched.is_empty();
+        assert_eq!(is_touched, handled.is_ok() && kind == Kind::Written, "who is woken");
+        handled.map_err(|error| match error {
+            GlobalError::Record { node, what, value } if node.0 == from => (what, value),
+            error => panic!("{error}"),
+        })
+    }
+
+    fn assert_refused(memory: &NicMemory, from: u32, kind: Kind, words: &[u64], (what, value): (&str, u64)) {
+        assert_eq!(answered(memory, from, kind, words), Err((what, value)), "{kind:?} of node {from}");
+    }
+
+    #[test]
+    fn an_answer_is_taken_only_of_a_message_whose_sender_is_invited_and_of_its_node() {
+        let memory = first_of_three();
+        let [landing, uninvited, old] = [5, 6, 7].map(|request| begun(&memory, 1, request, BYTES));
+        let (id, old_id) = (landing.id.get(), old.id.get());
+        invite(landing);
+        invite(old);
+        memory.landings().free(old);
+        assert_eq!(due(&memory, 1).len(), 3, "grants of the one that is not invited");
+        let uninvited_id = uninvited.id.get();
+        let is_as_it_was = |landing: &Landing, granted: u64| {
+            (landing.granted.get(), landing.moved.get(), landing.placed.get()) == (granted, 0, 0)
+        };
+        for kind in [Kind::Written, Kind::Declined] {
+            for (from, id) in [
+                (1, 0),
+                (1, 1),
+                (1, u64::MAX),
+                (1, id + 16),
+                (1, id ^ 1 << 50),
+                (1, old_id),
+                (1, uninvited_id),
+                (0, id),
+                (2, id),
+                (2, uninvited_id),
+                (1 << 20, id),
+            ] {
+                assert_refused(&memory, from, kind, &[id, BYTES], ("transfer", id));
+            }
+        }
+        for bytes in [0, 1, BYTES - 1, BYTES + 1, u64::MAX] {
+            assert_refused(&memory, 1, Kind::Written, &[id, bytes], ("bytes that were written", bytes));
+        }
+        assert_eq!([5, 6].map(|request| state(&memory, request)), [SlotState::Pending; 2]);
+        assert_eq!((memory.landings().used(), granted(&memory, 1)), (2, 3 * LANDING_CHUNK_BYTES));
+        assert!(is_as_it_was(landing, BYTES) && is_as_it_was(uninvited, 3 * LANDING_CHUNK_BYTES));
+        assert!(answered(&memory, 1, Kind::Written, &[id, BYTES]).is_ok(), "it is still invited");
+    }
+
+    #[test]
+    fn a_message_that_was_written_completes_its_receive_and_is_answered_once() {
+        let memory = first_of_three();
+        let [landing, other] = [5, 6].map(|request| begun(&memory, 1, request, BYTES));
+        let id = landing.id.get();
+        invite(landing);
+        invite(other);
+        assert_eq!(answered(&memory, 1, Kind::Written, &[id, BYTES]), Ok(Grants::new()));
+        assert_eq!([5, 6].map(|request| state(&memory, request)), [SlotState::Done, SlotState::Pending]);
+        let (outcome, delivery) = memory.request(HERE, RequestId(5)).unwrap().completion();
+        assert_eq!((outcome.source, outcome.tag, delivery), (CommRank(1), 7, Delivery::InPlace));
+        assert_eq!(outcome.length.bytes(), BYTES);
+        assert_eq!((memory.landings().used(), granted(&memory, 1)), (1, 0));
+        // Whoever has the place next is another.
+        let next = begun(&memory, 1, 5, BYTES);
+        assert!(std::ptr::eq(next, landing));
+        invite(next);
+        for kind in [Kind::Written, Kind::Declined] {
+            assert_refused(&memory, 1, kind, &[id, BYTES], ("transfer", id));
+        }
+        assert_eq!([5, 6].map(|request| state(&memory, request)), [SlotState::Pending; 2]);
+        assert_eq!((memory.landings().used(), granted(&memory, 1)), (2, 0));
+    }
+
+    #[test]
+    fn a_message_that_was_declined_is_asked_for_as_if_nobody_had_been_invited_and_answered_once() {
+        for bytes in [1, PAYLOAD_BYTES, PAYLOAD_BYTES + 1, BYTES] {
+            let (memory, uninvited) = (first_of_three(), first_of_three());
+            let expected = {
+                begun(&uninvited, 1, 5, bytes);
+                due(&uninvited, 1)
+            };
+            let landing = begun(&memory, 1, 5, bytes);
+            let id = landing.id.get();
+            invite(landing);
+            assert_eq!(answered(&memory, 1, Kind::Declined, &[id]), Ok(expected), "{bytes} bytes");
+            for kind in [Kind::Written, Kind::Declined] {
+                assert_refused(&memory, 1, kind, &[id, bytes], ("transfer", id));
+            }
+            assert_eq!(state(&memory, 5), SlotState::Pending);
+            assert_eq!(granted(&memory, 1), granted(&uninvited, 1));
+            // The bytes come, and others are asked for until all are there.
+            let mut completer = Completer::new(&memory, Pacing::default());
+            let mut offset = 0;
+            while offset < bytes {
+                assert_eq!(state(&memory, 5), SlotState::Pending);
+                let next = (bytes - offset).min(LANDING_CHUNK_BYTES).min(landing.granted.get() - offset);
+                assert_eq!(range_of(landing, 1, offset, next).unwrap(), Range { offset, bytes: next });
+                count(landing, &mut completer, next, PAYLOAD_BYTES, Ahead::Ring).unwrap();
+                offset += next;
+            }
+            assert_eq!((state(&memory, 5), memory.landings().used()), (SlotState::Done, 0), "{bytes} bytes");
+            assert_eq!(granted(&memory, 1), 0);
+            for kind in [Kind::Written, Kind::Declined] {
+                assert_refused(&memory, 1, kind, &[id, bytes], ("transfer", id));
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_that_was_declined_is_asked_for_when_the_link_has_room_and_the_oldest_first() {
+        let memory = first_of_three();
+        let [declined, busy, younger] = [5, 6, 7].map(|request| begun(&memory, 1, request, BYTES));
+        invite(declined);
+        invite(younger);
+        assert!(due(&memory, 1).iter().all(|grant| grant.transfer == busy.id.get()));
+        let most = granted(&memory, 1);
+        for landing in [younger, declined] {
+            assert_eq!(answered(&memory, 1, Kind::Declined, &[landing.id.get()]), Ok(Grants::new()));
+        }
+        assert_eq!(granted(&memory, 1), most, "so much is on its way");
+        let mut completer = Completer::new(&memory, Pacing::default());
+        let come = LANDING_CHUNK_BYTES;
+        let due = count(busy, &mut completer, come, PAYLOAD_BYTES, Ahead::Ring).unwrap();
+        let (of, range) = (declined.id.get(), Range { offset: 0, bytes: LANDING_CHUNK_BYTES });
+        assert_eq!(due.iter().map(|grant| (grant.transfer, grant.range)).collect::<Vec<_>>(), [(of, range)]);
+    }
+
+    #[test]
+    fn no_bytes_of_a_message_are_asked_for_or_taken_while_its_sender_is_invited() {
+        let memory = first_of_three();
+        let landing = begun(&memory, 1, 5, BYTES);
+        invite(landing);
+        assert_eq!((due(&memory, 1), granted(&memory, 1)), (Grants::new(), 0));
+        for (offset, bytes) in [(0, 0), (0, 8), (0, BYTES), (8, 8), (BYTES, 0), (u64::MAX, 8)] {
+            for from in [1, 2] {
+                for range in [range_of, placed_range].map(|range| range(landing, from, offset, bytes)) {
+                    let Err(GlobalError::Record { node, value, .. }) = range else {
+                        panic!("{bytes} bytes at {offset} of node {from}: {range:?}");
+                    };
+                    assert_eq!((node.0, value), (from, offset));
+                }
+                assert!(
+                    !place_next(landing, from, offset, bytes),
+                    "{bytes} bytes at {offset} of node {from}"
+                );
+            }
+        }
+        let counts = [&landing.granted, &landing.moved, &landing.placed].map(|count| count.get());
+        assert_eq!((counts, state(&memory, 5)), ([BYTES, 0, 0], SlotState::Pending));
+        assert_eq!(answered(&memory, 1, Kind::Written, &[landing.id.get(), BYTES]), Ok(Grants::new()));
+        assert_eq!(state(&memory, 5), SlotState::Done);
+    }
 }

@@ -38,6 +38,7 @@
 //! | `message` | messages of ranks, as records name them |
 //! | `departure`, `arrival` | of these, what a rank that waits does as well: descriptors leave, and come |
 //! | `matched`, `grant`, `landing` | the same: what is matched; bytes that are granted, sent, put in place |
+//! | `buffer_writes` | long messages that a network card writes from one rank's buffer into the other's |
 //! | `waiter`, `own` | a rank that waits does it, and what it knows of its own buffers |
 //! | `gather`, `gathers` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
@@ -49,6 +50,7 @@
 
 mod arrival;
 mod breach;
+mod buffer_writes;
 mod collectives;
 mod communicator;
 mod contribution;
@@ -75,6 +77,7 @@ mod strobe_tree;
 mod tree;
 mod waiter;
 
+pub use buffer_writes::{BufferWrites, Invitation, Opened};
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;
@@ -83,5 +86,6 @@ pub use own::Own;
 pub use record::{Carried, HEADER_BYTES};
 pub use strobe_tree::neighbours;
 pub use waiter::{
-    Answer, Appended, Left, NodeLinks, Opening, Passed, Place, Shown, Take, Taken, pass_over_links,
+    Answer, Appended, Left, NodeLinks, Opening, Passed, Place, Shown, Take, Taken, go_on_with_writes,
+    pass_over_links,
 };

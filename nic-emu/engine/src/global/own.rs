@@ -11,4 +11,6 @@ pub struct Own<'a> {
     pub sent_from: &'a dyn Fn(RequestId, Buffer) -> Option<Buffer>,
     /// The buffer of a receive of its own, which is there as NIC memory says.
     pub received_in: &'a dyn Fn(RequestId, Buffer) -> Option<Buffer>,
+    /// Whether it stays in its call until this request of its own is complete.
+    pub stays_for: &'a dyn Fn(RequestId) -> bool,
 }

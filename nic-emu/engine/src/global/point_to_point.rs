@@ -25,6 +25,9 @@
 //!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted
 //!  Data                           transfer, offset                                              payload: the bytes
 //!  Placed     rank: its sender    transfer, offset, bytes, slab plus one or 0                   in a ring alone: Data, or a Send, whose bytes a rank has put in place
+//!  Invite     rank: its sender    request, address, transfer, bytes, where to, key              payload: the address of an endpoint (`buffer_writes`)
+//!  Written                        transfer, bytes
+//!  Declined                       transfer
 //! ```
 //!
 //! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory
@@ -33,6 +36,7 @@
 mod pull;
 
 use super::arrival::{self, Arrived, matched_record, weight};
+use super::buffer_writes::Invitation;
 use super::departure::{self, finish_send};
 use super::error::{GlobalError, strange};
 use super::grant::{CHUNK_BYTES, Grant};
@@ -241,6 +245,17 @@ impl PointToPointEngine {
             }
             Kind::Grant => self.grants.push_back((from, Grant::of(&record))),
             Kind::Placed => Self::count_placed(env, from, &record)?,
+            // This thread reads and writes ranks' memory by the system alone.
+            Kind::Invite => {
+                let declined = Invitation::of(&record, from).answer(false);
+                env.links.send(from, &declined);
+            }
+            Kind::Written | Kind::Declined => {
+                let (bytes, ahead) = (env.payload_bytes, Ahead::Memory);
+                for grant in landing::handle_answer(env.completer, from, &record, bytes, ahead)? {
+                    env.links.send(from, &grant.record());
+                }
+            }
             Kind::Matched => finish_send(env.memory, env.completer, from, &record)?,
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;

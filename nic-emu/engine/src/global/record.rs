@@ -43,6 +43,12 @@ pub enum Kind {
     Agreed = 13,
     /// What a node makes of *Data* whose bytes were opened where they go: transfer, offset, bytes.
     Placed = 14,
+    /// A message of `rank` may be written into its receiver's buffer: see `buffer_writes`.
+    Invite = 15,
+    /// It was: transfer, bytes.
+    Written = 16,
+    /// It is not going to be: transfer.
+    Declined = 17,
 }
 
 /// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for
@@ -114,7 +120,7 @@ impl Kind {
     pub fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         use Kind::*;
         let (first, then) = (
-            [Confirm, Send, Matched, Cancelled, Grant, Data, Placed],
+            [Confirm, Send, Matched, Cancelled, Grant, Data, Placed, Invite, Written, Declined],
             [Up, Down, Left, Broken, Confirmed, Announced, Agreed],
         );
         first.into_iter().chain(then).find(|kind| *kind as u8 == header[0])
@@ -226,7 +232,7 @@ mod tests {
         fn any_bytes_decode_to_an_answer_and_never_to_a_panic(words: [u64; 8]) {
             let header = words.map(u64::to_le_bytes).concat().try_into().unwrap();
             let decoded = Record::decode(&header, (words[0] >> 32 & PAYLOAD_LIMIT) as usize);
-            let kind = Some(words[0] as u8).filter(|kind| (1..=14).contains(kind));
+            let kind = Some(words[0] as u8).filter(|kind| (1..=17).contains(kind));
             prop_assert_eq!(decoded.map(|record| record.kind as u8), kind);
         }
     }

@@ -4,13 +4,15 @@
 //!
 //! What it can take: sends whose bytes ride in their descriptor or have come with it (they go straight to the
 //! buffer of a receive of its own that waits for them), or for which a receive waits; what is told of
-//! matches; grants of bytes of its own, which it sends; and bytes that are its own. Of anything else it
+//! matches; grants of bytes of its own, which it sends; bytes that are its own; and invitations to write
+//! messages of its own straight into their receivers' buffers ([`BufferWrites`]). Of anything else it
 //! leaves the record in its link, for the NIC thread, and goes past it. Only descriptors of sends keep their
 //! order, and the bytes of a message: what comes behind one that stays, because there is no room for it say,
 //! stays, too. Invariant: what the NIC thread holds back of a node's, on its way out or in, no descriptor
 //! goes past, and no grant or bytes of a message ([`crate::memory::node_state`]).
 
 use super::arrival::{self, Arrived, matched_record, weight};
+use super::buffer_writes::{BufferWrites, Invitation};
 use super::departure::{self, finish_send};
 use super::error::GlobalError;
 use super::grant::Grant;
@@ -27,7 +29,7 @@ use crate::memory::landing::Landing;
 use crate::memory::queue::PostedReceives;
 use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::transfer::Range;
-use crate::memory::{Corrupt, ENTRIES, NicMemory, Rank};
+use crate::memory::{Corrupt, ENTRIES, NicMemory, Rank, RequestId};
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, Touched};
 use smallvec::SmallVec;
@@ -154,20 +156,41 @@ pub struct Passed {
     pub touched: Touched,
 }
 
-/// A rank that waits hands over what has come and what is to leave. The caller holds the run token.
+/// A rank that waits, and leaves the links to others, goes on with the writes that it has begun alone. The
+/// caller holds the run token.
+///
+/// # Errors
+/// NIC memory is corrupt.
+pub fn go_on_with_writes(
+    memory: &NicMemory,
+    links: &mut dyn NodeLinks,
+    writes: &mut dyn BufferWrites,
+    own: &Own<'_>,
+) -> Result<Passed, Corrupt> {
+    let mut completer = Completer::new(memory, Pacing::of(memory));
+    let mut pass = Pass::new(memory, links, Some(writes), own);
+    let moved = pass.write(&mut completer, links)?;
+    pass.send(links)?;
+    pass.count(moved);
+    Ok(Passed { moved, left: Left::default(), touched: completer.touched })
+}
+
+/// A rank that waits hands over what has come and what is to leave, and goes on with its writes into other
+/// ranks' buffers, if it can make some. The caller holds the run token.
 ///
 /// # Errors
 /// NIC memory is corrupt.
 pub fn pass_over_links(
     memory: &NicMemory,
     links: &mut dyn NodeLinks,
+    writes: Option<&mut dyn BufferWrites>,
     own: &Own<'_>,
 ) -> Result<Passed, Corrupt> {
     let mut completer = Completer::new(memory, Pacing::of(memory));
-    let payload_bytes = payload_bytes(links.record_bytes() as u64);
-    let (urgent, stays_of) = (SmallVec::new(), None);
-    let mut pass = Pass { memory, own, payload_bytes, urgent, stays_of, sent: 0, taken: 0 };
+    let mut pass = Pass::new(memory, links, writes, own);
+    let payload_bytes = pass.payload_bytes;
     let mut is_held_up = false;
+    let has_written = pass.write(&mut completer, links)?;
     // What is to leave leaves first: somebody waits for it.
     pass.take_matches(links)?;
     let send = |to, record: &Record, payload: RawBytes<'_>| {
@@ -191,25 +214,21 @@ pub fn pass_over_links(
     let left = links.take(&mut |from, record, answer| pass.take(&mut completer, from, record, answer))?;
     pass.take_matches(links)?;
     pass.send(links)?;
-    let Pass { sent, taken, .. } = pass;
-    let remote = &memory.header().remote;
-    // Frames without records come for as long as a link is up: nothing is done by them.
-    let did = sent != 0 || taken != 0;
-    if did {
-        remote.rest.set(0);
-        remote.by_ranks.sent.add(sent as i64);
-        remote.by_ranks.taken.add(taken as i64);
-        remote.by_ranks.moves.add(1);
-    }
-    let in_the_way = left.in_the_way || is_held_up || !remote.matches.is_empty();
+    let did = pass.count(has_written);
+    let in_the_way = left.in_the_way || is_held_up || !memory.header().remote.matches.is_empty();
     let left = Left { in_the_way, ..left };
     Ok(Passed { moved: received || did, left, touched: completer.touched })
 }
 
+/// The longest address of an endpoint, in bytes.
+const ADDRESS_BYTES: usize = 512;
+
 /// A pass of a rank that waits.
-struct Pass<'m> {
+struct Pass<'m, 'w> {
     memory: &'m NicMemory,
     own: &'m Own<'m>,
+    /// What writes into other ranks' buffers, if this rank can.
+    writes: Option<&'w mut dyn BufferWrites>,
     /// Bytes of a record's payload at most.
     payload_bytes: u64,
     /// Nodes for which something was appended that somebody waits for.
@@ -220,7 +239,42 @@ struct Pass<'m> {
     taken: u64,
 }
 
-impl Pass<'_> {
+impl<'m, 'w> Pass<'m, 'w> {
+    fn new(
+        memory: &'m NicMemory,
+        links: &dyn NodeLinks,
+        writes: Option<&'w mut dyn BufferWrites>,
+        own: &'m Own<'m>,
+    ) -> Self {
+        let payload_bytes = payload_bytes(links.record_bytes() as u64);
+        Self {
+            memory,
+            own,
+            writes,
+            payload_bytes,
+            urgent: SmallVec::new(),
+            stays_of: None,
+            sent: 0,
+            taken: 0,
+        }
+    }
+
+    /// Counts what was done, for who looks for a deadlock. True if anything was; frames without records come
+    /// for as long as a link is up, and nothing is done by them.
+    fn count(&self, has_written: bool) -> bool {
+        let remote = &self.memory.header().remote;
+        let did = self.sent != 0 || self.taken != 0 || has_written;
+        if did {
+            remote.rest.set(0);
+            remote.by_ranks.sent.add(self.sent as i64);
+            remote.by_ranks.taken.add(self.taken as i64);
+            remote.by_ranks.moves.add(1);
+        }
+        did
+    }
+}
+
+impl Pass<'_, '_> {
     fn take(
         &mut self,
         completer: &mut Completer<'_>,
@@ -257,6 +311,22 @@ impl Pass<'_> {
                 let taken = self.land(completer, from, &record, shown, answer)?;
                 if taken != Taken::Here {
                     return Ok(taken);
+                }
+            }
+            Kind::Invite => {
+                if !self.accept(&Invitation::of(&record, from), shown)? {
+                    return Ok(Taken::ByThread);
+                }
+            }
+            Kind::Written | Kind::Declined => {
+                if self.is_held_up(from)? {
+                    return Ok(Taken::Stays);
+                }
+                let due = landing::handle_answer(completer, from, &record, self.payload_bytes, Ahead::Ring);
+                match due {
+                    Ok(due) => self.answer_grants(from, &due, answer)?,
+                    Err(GlobalError::Corrupt(corrupt)) => return Err(corrupt),
+                    Err(_) => return Ok(Taken::Stays),
                 }
             }
             Kind::Matched | Kind::Send => return Ok(Taken::Stays),
@@ -346,14 +416,126 @@ impl Pass<'_> {
             answer(&told.header(0), RawBytes::NONE);
             self.note_sent(from, weight(self.memory, &told, range.bytes))?;
         }
+        self.answer_grants(from, &due, answer)?;
+        Ok(Taken::Here)
+    }
+
+    /// Grants what is due to a node, as far as there is room.
+    fn answer_grants(&mut self, from: u32, due: &[Grant], answer: &mut Answer<'_>) -> Result<(), Corrupt> {
         for (i, grant) in due.iter().enumerate() {
             if !answer(&grant.record().header(0), RawBytes::NONE) {
-                landing::take_back(self.memory, from, &due[i..])?;
-                break;
+                return landing::take_back(self.memory, from, &due[i..]);
             }
             self.note_sent(from, PATIENT_RECORDS)?;
         }
-        Ok(Taken::Here)
+        Ok(())
+    }
+
+    /// Invites the sender of a message that is matched with a receive of this rank to write it there, if both
+    /// can. None where it is to be granted as any other; else whether there was room for the invitation.
+    fn invite(&mut self, landing: &Landing, links: &mut dyn NodeLinks) -> Result<Option<bool>, Corrupt> {
+        let (receiver, request) = landing::receiver(landing);
+        let bytes = landing.bytes.get();
+        let Some(writes) = self.writes.as_deref_mut() else { return Ok(None) };
+        if receiver != self.own.rank
+            || landing.place.get() != 0
+            || landing.sent_by.get() == RequestId::NONE
+            || bytes < writes.least_bytes()
+            || !(self.own.stays_for)(request)
+        {
+            return Ok(None);
+        }
+        let told = Buffer { address: landing.to.get(), bytes };
+        let Some(buffer) = (self.own.received_in)(request, told).filter(|buffer| buffer.bytes >= bytes)
+        else {
+            return Ok(None);
+        };
+        let (node, id) = (landing.node.get(), landing.id.get());
+        let Some(opened) = writes.open(id, Buffer { bytes, ..buffer }) else { return Ok(None) };
+        let invitation = Invitation {
+            node,
+            rank: Rank(landing.origin.get()),
+            request: landing.sent_by.get(),
+            from: landing.from.get(),
+            landing: id,
+            bytes,
+            at: opened.at,
+            key: opened.key,
+        };
+        let header = invitation.record().header(opened.address.len());
+        if links.append(node, &header, RawBytes::of_slice(opened.address), false) != Appended::Done {
+            return Ok(Some(false));
+        }
+        landing::invite(landing);
+        self.note_sent(node, PATIENT_RECORDS)?;
+        Ok(Some(true))
+    }
+
+    /// Begins to write a message of this rank's where it is wanted, if the rank stays until that is done.
+    fn accept(&mut self, invited: &Invitation, shown: &dyn Shown) -> Result<bool, Corrupt> {
+        let Some(writes) = self.writes.as_deref_mut() else { return Ok(false) };
+        let mut address = [0; ADDRESS_BYTES];
+        let length = shown.payload_bytes();
+        if self.memory.local_rank(invited.rank)? != Some(self.own.rank)
+            || length > ADDRESS_BYTES
+            || !(self.own.stays_for)(invited.request)
+        {
+            return Ok(false);
+        }
+        let told = invited.buffer();
+        let buffer = (self.own.sent_from)(invited.request, told);
+        let Some(buffer) = buffer.filter(|buffer| buffer.bytes >= invited.bytes) else { return Ok(false) };
+        // SAFETY: so many bytes can be written there.
+        unsafe { shown.copy_payload(address.as_mut_ptr(), ADDRESS_BYTES) };
+        Ok(writes.begin(invited, Buffer { bytes: invited.bytes, ..buffer }, &address[..length]))
+    }
+
+    /// Goes on with the writes of this rank, and says of which it is done. True if something has moved.
+    fn write(&mut self, completer: &mut Completer<'_>, links: &mut dyn NodeLinks) -> Result<bool, Corrupt> {
+        let Some(writes) = self.writes.take() else { return Ok(false) };
+        writes.close_unless(&mut |landing| self.memory.landings().named(landing).is_some());
+        let mut moved = writes.go_on();
+        let mut failed = None;
+        writes.take_over(&mut |invited, is_delivered| match self.conclude(
+            completer,
+            links,
+            invited,
+            is_delivered,
+        ) {
+            Ok(is_told) => {
+                moved |= is_told;
+                is_told
+            }
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        });
+        self.writes = Some(writes);
+        failed.map_or(Ok(moved), Err)
+    }
+
+    /// A message was written, or cannot be: tells its receiver's node. False while there is no room for that.
+    fn conclude(
+        &mut self,
+        completer: &mut Completer<'_>,
+        links: &mut dyn NodeLinks,
+        invited: &Invitation,
+        is_delivered: bool,
+    ) -> Result<bool, Corrupt> {
+        let answer = invited.answer(is_delivered);
+        if self.is_held_up(invited.node)?
+            || links.append(invited.node, &answer.header(0), RawBytes::NONE, false) != Appended::Done
+        {
+            return Ok(false);
+        }
+        self.note_sent(invited.node, PATIENT_RECORDS)?;
+        if is_delivered {
+            let matched = Record::new(Kind::Matched, invited.rank, &[invited.request.0.into(), 0]);
+            finish_send(self.memory, completer, invited.node, &matched)?;
+            self.memory.header().remote.by_ranks.written.add(1);
+        }
+        Ok(true)
     }
 
     /// Where in this rank's memory these bytes of a message go, if its receive is under way.
@@ -451,6 +633,17 @@ impl Pass<'_> {
                 else {
                     break;
                 };
+                match self.invite(landing, links)? {
+                    None => {}
+                    Some(true) => {
+                        matched.remove(memory)?;
+                        continue;
+                    }
+                    Some(false) => {
+                        memory.landings().free(landing);
+                        break;
+                    }
+                }
                 let due = landing::due_grants(memory, node, self.payload_bytes, Ahead::Ring)?;
                 let grants: SmallVec<[_; 8]> = due.iter().map(|grant| grant.record().header(0)).collect();
                 if !grants.is_empty() && !links.append_all(node, &grants) {
@@ -529,8 +722,13 @@ mod tests {
         (0..2).for_each(|rank| memory.set_place(Rank(rank), rank, LocalRank(0)));
         let remote = &memory.header().remote;
         remote.rest.set(8);
-        let own = Own { rank: LocalRank(0), sent_from: &|_, _| None, received_in: &|_, _| None };
-        let passed = pass_over_links(&memory, &mut KeptAlive, &own).unwrap();
+        let own = Own {
+            rank: LocalRank(0),
+            sent_from: &|_, _| None,
+            received_in: &|_, _| None,
+            stays_for: &|_| false,
+        };
+        let passed = pass_over_links(&memory, &mut KeptAlive, None, &own).unwrap();
         assert!(passed.moved, "something has come");
         assert_eq!(
             (remote.rest.get(), remote.by_ranks.moves.get()),

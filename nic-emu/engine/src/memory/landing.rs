@@ -42,6 +42,8 @@ pub struct Landing {
     pub moved: Word64,
     /// Up to where bytes behind `moved` are in place that do not count yet, if that is further on.
     pub placed: Word64,
+    /// 1 while its sender is invited to write it into the receiver's buffer: nothing of it is granted.
+    pub invited: Word,
 }
 
 /// All landings of a node.

@@ -207,6 +207,8 @@ pub struct RemoteState {
     /// One more than the processor on which the NIC thread moves the bytes of links, while it stands by for
     /// ranks that cannot; 0 at other times.
     pub carrier: Word,
+    /// Not 0: it was told why long messages do not go from buffer to buffer on this node.
+    pub told_refusal: Word,
 }
 
 /// What ranks that wait have done of a node's part between nodes, since the start.
@@ -219,6 +221,8 @@ pub struct ByRanks {
     pub sent: Word64,
     /// As [`RemoteState::taken`].
     pub taken: Word64,
+    /// Messages that they have written into their receivers' buffers.
+    pub written: Word64,
 }
 
 /// Who sleeps: one line, as posters look at both words.

@@ -182,6 +182,10 @@ pub const PUSHED_SENDS: u32 = 32;
 /// The same in bytes: half a frame.
 pub const PUSHED_BYTES: usize = 32 << 10;
 
+/// The shortest message, in bytes, that a network card writes from buffer to buffer where it can: shorter
+/// ones travel with their descriptors, or are copied sooner than both ends have agreed.
+pub const BUFFER_WRITE_BYTES: u64 = 128 << 10;
+
 /// How long a rank that has left something to the NIC thread leaves the links to it, too, in nanoseconds: at
 /// first, and, twice as long each time that it soon has to do so again, at most. Two who drive the links in
 /// turns are slower than either.

@@ -15,6 +15,7 @@ use crate::spawn::{Plan, Setting, StartError, Started, Step};
 use crate::verdict::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_USAGE, Verdict};
 use crate::watch::{Interest, Ready};
 use bcs_core::Rank;
+use nic_emu::host::buffer_writes::EndpointPlace;
 use nic_emu::host::link_places::places_of;
 use rustix::event::PollFlags;
 use std::ffi::OsString;
@@ -46,8 +47,8 @@ impl Launcher<'_> {
         let nodes = prepared.job.placement.nodes();
         let are_wanted = prepared.programs.iter().flatten().any(|(_, variables)| ranks_drive(variables));
         let network = self.network.as_mut().filter(|_| are_wanted);
-        let links = match network.and_then(|network| network.share_links()) {
-            None => None,
+        let (links, card) = match network.and_then(|network| network.share_links()) {
+            None => (None, None),
             Some(links) => {
                 let inherit = |fd: BorrowedFd<'_>| {
                     let high = duplicate(fd)?;
@@ -55,11 +56,10 @@ impl Launcher<'_> {
                     link_fds.push(high);
                     Ok(number)
                 };
-                let places = places_of(&links, nodes, inherit);
-                Some(
-                    places
-                        .map_err(|error| cannot("duplicate the descriptors of the job's network", error))?,
-                )
+                let card = links.card.map(|(address, provider)| (address, provider.to_owned()));
+                let places = places_of(&links, nodes, inherit)
+                    .map_err(|error| cannot("duplicate the descriptors of the job's network", error))?;
+                (Some(places), card.map(|(address, provider)| EndpointPlace { address, provider }))
             }
         };
         let inherited: Vec<_> = [Some(&nic_fd), wake_fd.as_ref()]
@@ -75,6 +75,7 @@ impl Launcher<'_> {
             nic_fd: nic_fd.as_raw_fd(),
             wake_fd: wake_fd.as_ref().map(AsRawFd::as_raw_fd),
             links,
+            card,
         };
         let groups = Groups::here(prepared.job.binding.to, prepared.job.nic.core).map_err(|error| {
             Verdict::NotStarted {

@@ -1,36 +1,19 @@
-//! Writes that are under way, each with the memory that a provider wants for it.
+//! Writes that are under way, each with the memory that a provider wants for it, and with what its poster
+//! calls it.
 //!
 //! Invariant: a context is the provider's from the posting of its write to the completion, and of one write
 //! at a time.
 
 use super::abi::FiContext2;
-use bcs_core::ids::NodeId;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// What a write is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// Bytes of the ring, or the signal behind them.
-    Send(super::sender::Write),
-    /// Credit for what was taken.
-    Credit,
-}
-
-/// A write under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Operation {
-    /// The node to which it goes.
-    pub to: NodeId,
-    pub purpose: Purpose,
-}
-
 #[derive(Debug)]
-pub(crate) struct Operations {
+pub(crate) struct Operations<T> {
     contexts: Box<[UnsafeCell<FiContext2>]>,
     /// By context: the write that has it.
-    under_way: Vec<Option<Operation>>,
+    under_way: Vec<Option<T>>,
     free: Vec<usize>,
 }
 
@@ -40,7 +23,7 @@ impl std::fmt::Debug for FiContext2 {
     }
 }
 
-impl Operations {
+impl<T: Copy> Operations<T> {
     pub fn new(limit: usize) -> Self {
         let context = || UnsafeCell::new(FiContext2 { internal: [null_mut(); 8] });
         Self {
@@ -51,14 +34,14 @@ impl Operations {
     }
 
     /// A context for a write; none when as many are under way as there may be.
-    pub fn begin(&mut self, operation: Operation) -> Option<*mut c_void> {
+    pub fn begin(&mut self, operation: T) -> Option<*mut c_void> {
         let index = self.free.pop()?;
         self.under_way[index] = Some(operation);
         Some(self.contexts[index].get().cast())
     }
 
     /// The write that has this context, which is free again. None for what is none.
-    pub fn end(&mut self, context: *mut c_void) -> Option<Operation> {
+    pub fn end(&mut self, context: *mut c_void) -> Option<T> {
         let offset = context.addr().checked_sub(self.contexts.as_ptr().addr())?;
         let operation = self.under_way.get_mut(offset / size_of::<FiContext2>())?.take()?;
         self.free.push(offset / size_of::<FiContext2>());
@@ -73,13 +56,12 @@ mod tests {
     #[test]
     fn a_context_is_of_one_write_until_that_ends() {
         let mut operations = Operations::new(2);
-        let operation = |node| Operation { to: NodeId(node), purpose: Purpose::Credit };
-        let [first, second] = [0, 1].map(|node| operations.begin(operation(node)).unwrap());
-        assert_eq!(operations.begin(operation(2)), None);
+        let [first, second] = [0, 1].map(|write| operations.begin(write).unwrap());
+        assert_eq!(operations.begin(2), None);
         assert_eq!(operations.end(null_mut()), None);
-        assert_eq!(operations.end(second), Some(operation(1)));
+        assert_eq!(operations.end(second), Some(1));
         assert_eq!(operations.end(second), None);
-        assert_eq!(operations.begin(operation(3)), Some(second));
-        assert_eq!(operations.end(first), Some(operation(0)));
+        assert_eq!(operations.begin(3), Some(second));
+        assert_eq!(operations.end(first), Some(0));
     }
 }

@@ -11,6 +11,7 @@ use super::abi::{
     FiInfo,
 };
 use super::error::OfiError;
+use super::handlers::KeptHandlers;
 use super::library::{Library, text_at};
 use super::order::SignalOrder;
 use std::ffi::{CString, c_char, c_int};
@@ -58,6 +59,8 @@ pub struct Promises {
     pub order: SignalOrder,
     /// The longest write that is made in one, in bytes: a multiple of 8.
     pub write_bytes: usize,
+    /// The longest write that can be made in one where no order matters, in bytes.
+    pub most_write_bytes: usize,
     /// How many operations may be under way.
     pub operations: usize,
     /// Whether one write may be of two ranges.
@@ -70,12 +73,13 @@ pub struct Promises {
     pub wakes: bool,
     /// The form of its addresses. Both ends of a link have the same.
     pub address_format: u32,
-    pub(crate) memory_mode: MemoryMode,
+    /// What it asks for when memory is registered.
+    pub memory_mode: MemoryMode,
 }
 
 /// What a provider asks for when memory is registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MemoryMode {
+pub struct MemoryMode {
     /// Memory from which is written is registered, too.
     pub is_local: bool,
     /// Remote addresses are those of the other process, not offsets in the registered range.
@@ -191,9 +195,10 @@ impl Info {
 
 /// The provider that is taken, and what it has promised.
 #[derive(Debug)]
-pub(crate) struct Offer {
+pub struct Offer {
+    /// What it has promised.
     pub promises: Promises,
-    pub library: &'static Library,
+    pub(crate) library: &'static Library,
     list: Info,
     /// Its place in the list.
     place: usize,
@@ -212,6 +217,7 @@ impl Offer {
         address: IpAddr,
     ) -> Result<Self, OfiError> {
         let library = Library::get()?;
+        let _kept = KeptHandlers::keep();
         let wanted: Vec<&str> = provider.map_or(HARDWARE.to_vec(), |provider| vec![provider]);
         let orders: Vec<SignalOrder> = order.map_or(ORDERS.to_vec(), |order| vec![order]);
         let mut unfit = None;
@@ -245,7 +251,7 @@ impl Offer {
     }
 
     /// What the library is to open.
-    pub fn info(&self) -> NonNull<FiInfo> {
+    pub(crate) fn info(&self) -> NonNull<FiInfo> {
         self.list.offers().nth(self.place).map_or(self.list.first, NonNull::from)
     }
 }
@@ -342,6 +348,7 @@ fn judge(info: &FiInfo, order: SignalOrder) -> Result<Promises, (String, String)
         domain: unsafe { text_at(domain.name) }.unwrap_or_default(),
         order,
         write_bytes: write_bytes / 8 * 8,
+        most_write_bytes: ep.max_msg_size,
         operations: tx.size.clamp(1, OPERATIONS_LIMIT),
         has_pairs: tx.iov_limit >= 2 && tx.rma_iov_limit >= 2,
         has_atomics: info.caps & FI_ATOMIC != 0,

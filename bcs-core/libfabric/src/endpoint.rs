@@ -1,27 +1,24 @@
-//! A node's endpoint: the objects of libfabric that send one-sided writes and say when these are complete.
+//! An endpoint: the objects of libfabric that send one-sided writes and say when these are complete.
 //!
 //! Invariant: objects are closed in the reverse order of their opening, and nothing of them is used after.
 //! One thread at a time calls the library for them (`FI_THREAD_DOMAIN`).
 
 use super::abi::{
-    FI_AV_TABLE, FI_COMPLETION, FI_CQ_FORMAT_CONTEXT, FI_EAVAIL, FI_ENABLE, FI_GETWAIT, FI_RECV, FI_TRANSMIT,
-    FI_WAIT_FD, FI_WAIT_NONE, FiAddr, FiAvAttr, FiCqAttr, FiCqEntry, FiCqErrEntry, FiMsgRma, FiOpsFabric,
-    FiRmaIov, Fid, FidAv, FidCq, FidEp, has,
+    FI_AV_TABLE, FI_COMPLETION, FI_CQ_FORMAT_CONTEXT, FI_DELIVERY_COMPLETE, FI_EAVAIL, FI_ENABLE, FI_GETWAIT,
+    FI_INJECT_COMPLETE, FI_RECV, FI_TRANSMIT, FI_WAIT_FD, FI_WAIT_NONE, FiAddr, FiAvAttr, FiCqAttr,
+    FiCqEntry, FiCqErrEntry, FiMsgRma, FiOpsFabric, FiRmaIov, Fid, FidAv, FidCq, FidEp, has,
 };
 use super::domain::{Domain, close};
 use super::error::OfiError;
+use super::handlers::KeptHandlers;
 use super::library::text_at;
 use super::offer::{Offer, Promises};
-use super::operations::{Operation, Operations};
-use super::region::{Access, Region};
-use super::sender::WRITES_LIMIT;
+use super::operations::Operations;
+use super::region::{Access, MemoryRegistrar, Region};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
-
-/// How many writes of a link may be under way: data, a signal, and credit.
-const WRITES_A_LINK: usize = WRITES_LIMIT + 2;
 
 /// No address is longer.
 const ADDRESS_LIMIT_BYTES: usize = 512;
@@ -31,9 +28,10 @@ const COMPLETIONS: usize = 64;
 
 /// A range that is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece<'a> {
+pub struct Piece<'a> {
     /// What is read: the range stays, and stays as it is, until the write is complete.
     pub from: NonNull<u8>,
+    /// How many bytes.
     pub bytes: usize,
     /// The registration of that range, where the provider asks for one.
     pub local: Option<&'a Region>,
@@ -43,30 +41,50 @@ pub(crate) struct Piece<'a> {
 
 /// A remote write.
 #[derive(Debug)]
-pub(crate) struct RemoteWrite<'a> {
+pub struct RemoteWrite<'a> {
     /// To whom.
     pub to: FiAddr,
+    /// What is written, and where.
     pub piece: Piece<'a>,
     /// Another piece in the same write, in no order with the first one ([`Promises::has_pairs`]).
     pub second: Option<Piece<'a>>,
     /// The key for what is written.
     pub key: u64,
-    /// What the completion means.
-    pub flags: u64,
+    /// What its completion means.
+    pub means: Means,
+}
+
+/// What the completion of a write means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// What was read may be used again (`FI_INJECT_COMPLETE`).
+    Free,
+    /// What was written is in the other end's memory (`FI_DELIVERY_COMPLETE`).
+    Delivered,
+}
+
+impl Means {
+    fn flags(self) -> u64 {
+        match self {
+            Self::Free => FI_INJECT_COMPLETE,
+            Self::Delivered => FI_DELIVERY_COMPLETE,
+        }
+    }
 }
 
 /// What a completion says.
 #[derive(Debug)]
-pub(crate) enum Completion {
+pub enum Completion<T> {
     /// The write is complete.
-    Done(Operation),
+    Done(T),
     /// The write has failed.
-    Failed(Operation, String),
+    Failed(T, String),
 }
 
+/// An endpoint, whose writes its user calls by values of this type.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
-    pub promises: Promises,
+pub struct Endpoint<T> {
+    promises: Promises,
     domain: std::sync::Arc<Domain>,
     endpoint: NonNull<FidEp>,
     queue: NonNull<FidCq>,
@@ -74,11 +92,11 @@ pub(crate) struct Endpoint {
     /// What a sleeper watches; none where the provider has none.
     descriptor: Option<RawFd>,
     name: Vec<u8>,
-    operations: Operations,
+    operations: Operations<T>,
 }
 
 // SAFETY: as of the domain.
-unsafe impl Send for Endpoint {}
+unsafe impl<T: Send> Send for Endpoint<T> {}
 
 /// Objects that were opened, closed in the reverse order if the next one cannot be.
 struct Opened(Vec<NonNull<Fid>>);
@@ -90,13 +108,15 @@ impl Drop for Opened {
     }
 }
 
-impl Endpoint {
-    /// Opens an endpoint of the provider that was chosen, for a network of so many nodes.
+impl<T: Copy> Endpoint<T> {
+    /// Opens an endpoint of the provider that was chosen, for so many others, of which each may have so many
+    /// writes under way that never complete.
     ///
     /// # Errors
     /// The provider refuses.
-    pub fn open(offer: &Offer, nodes: usize) -> Result<Self, OfiError> {
+    pub fn open(offer: &Offer, peers: usize, lost_writes: usize) -> Result<Self, OfiError> {
         let (library, promises) = (offer.library, offer.promises.clone());
+        let _kept = KeptHandlers::keep();
         let info = offer.info().as_ptr();
         let object = format!("the provider {}", promises.provider);
         let check = |result: c_int, call| library.check(result.into(), call, &object);
@@ -124,7 +144,7 @@ impl Endpoint {
             let mut attributes = FiAvAttr {
                 kind,
                 rx_ctx_bits: 0,
-                count: nodes.max(1),
+                count: peers.max(1),
                 ep_per_node: 0,
                 name: std::ptr::null(),
                 map_addr: null_mut(),
@@ -179,11 +199,16 @@ impl Endpoint {
             name.truncate(length);
 
             opened.0.clear();
-            // Writes to nodes that have died may never complete, and keep theirs.
-            let operations = Operations::new(promises.operations + nodes * WRITES_A_LINK);
+            // Writes to others that have died may never complete, and keep theirs.
+            let operations = Operations::new(promises.operations + peers * lost_writes);
             let domain = std::sync::Arc::new(Domain { library, fabric, domain });
             Ok(Self { promises, domain, endpoint, queue, addresses, descriptor, name, operations })
         }
+    }
+
+    /// What its provider promises.
+    pub fn promises(&self) -> &Promises {
+        &self.promises
     }
 
     /// The address by which others reach it.
@@ -222,12 +247,17 @@ impl Endpoint {
         bytes: usize,
         access: Access,
     ) -> Result<Region, OfiError> {
-        let mode = self.promises.memory_mode;
         // SAFETY: the endpoint is open; as the caller vouches.
-        unsafe { Region::register(&self.domain, mode, self.endpoint.cast(), memory, bytes, access) }
+        unsafe { self.registrar().register(memory, bytes, access) }
     }
 
-    /// Makes another node's endpoint known.
+    /// What registers memory for it.
+    pub fn registrar(&self) -> MemoryRegistrar {
+        let (domain, mode) = (self.domain.clone(), self.promises.memory_mode);
+        MemoryRegistrar { domain, mode, endpoint: self.endpoint.cast() }
+    }
+
+    /// Makes another endpoint known.
     ///
     /// # Errors
     /// The provider does not take the address.
@@ -258,9 +288,13 @@ impl Endpoint {
     /// Posts a write, which is named by `operation` when it completes. False when the provider takes none
     /// now: then its completions are to be taken, and it is to be tried again.
     ///
+    /// # Safety
+    /// What is read stays, and stays as it is, until the write is complete or the endpoint is gone; and where
+    /// that is registered, its registration, too.
+    ///
     /// # Errors
     /// The provider refuses.
-    pub fn post(&mut self, write: &RemoteWrite<'_>, operation: Operation) -> Result<bool, OfiError> {
+    pub unsafe fn post(&mut self, write: &RemoteWrite<'_>, operation: T) -> Result<bool, OfiError> {
         let Some(context) = self.operations.begin(operation) else { return Ok(false) };
         let pieces = [write.piece, write.second.unwrap_or(write.piece)];
         let from = pieces.map(|it| libc::iovec { iov_base: it.from.as_ptr().cast(), iov_len: it.bytes });
@@ -279,9 +313,9 @@ impl Endpoint {
         };
         let endpoint = self.endpoint.as_ptr();
         // SAFETY: the endpoint is open; the message and its lists stay for the time of the call, the context
-        // and what is read until the completion.
+        // until the completion, and what is read, too, as the caller vouches.
         let result = unsafe {
-            ((*(*endpoint).rma).writemsg)(endpoint, &raw const message, write.flags | FI_COMPLETION)
+            ((*(*endpoint).rma).writemsg)(endpoint, &raw const message, write.means.flags() | FI_COMPLETION)
         };
         match result {
             0 => Ok(true),
@@ -302,7 +336,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The queue itself has failed.
-    pub fn poll(&mut self, mut handle: impl FnMut(Completion)) -> Result<usize, OfiError> {
+    pub fn poll(&mut self, mut handle: impl FnMut(Completion<T>)) -> Result<usize, OfiError> {
         let mut count = 0;
         loop {
             let mut entries = [FiCqEntry { op_context: null_mut() }; COMPLETIONS];
@@ -336,7 +370,7 @@ impl Endpoint {
     }
 
     /// Takes the error that the queue has, if it has one, and if it is of a write.
-    fn take_error(&mut self) -> Option<Option<Completion>> {
+    fn take_error(&mut self) -> Option<Option<Completion<T>>> {
         let mut entry = FiCqErrEntry {
             op_context: null_mut(),
             flags: 0,
@@ -383,7 +417,7 @@ unsafe fn descriptor_of(queue: NonNull<FidCq>) -> Option<RawFd> {
     (result == 0 && descriptor >= 0).then_some(descriptor)
 }
 
-impl Drop for Endpoint {
+impl<T> Drop for Endpoint<T> {
     fn drop(&mut self) {
         // SAFETY: they are open, and this is their last use; the domain follows.
         unsafe {

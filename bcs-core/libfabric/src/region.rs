@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 /// Who may use registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// This node writes from it.
+pub enum Access {
+    /// This process writes from it.
     Source,
-    /// Another node, which has the key, writes into it.
+    /// Others, who have the key, write into it.
     Target,
+    /// Both.
+    Both,
 }
 
 /// How often another key is tried when one is taken.
@@ -23,12 +25,45 @@ const KEY_TRIES: u32 = 8;
 /// libfabric's name for a key that is in use.
 const FI_ENOKEY: i32 = 266;
 
+/// What registers memory for an endpoint, also while that is at work.
+#[derive(Clone, Debug)]
+pub struct MemoryRegistrar {
+    pub(crate) domain: Arc<Domain>,
+    pub(crate) mode: MemoryMode,
+    pub(crate) endpoint: NonNull<Fid>,
+}
+
+// SAFETY: the endpoint's address is only handed to the library, which the domain's user calls from one thread
+// at a time.
+unsafe impl Send for MemoryRegistrar {}
+
+impl MemoryRegistrar {
+    /// Registers a range.
+    ///
+    /// # Safety
+    /// The range stays mapped as long as the region is used; the endpoint is open, and stays open as long as
+    /// the region.
+    ///
+    /// # Errors
+    /// The provider, or the system, refuses so much.
+    pub unsafe fn register(
+        &self,
+        memory: NonNull<u8>,
+        bytes: usize,
+        access: Access,
+    ) -> Result<Region, OfiError> {
+        // SAFETY: as the caller vouches.
+        unsafe { Region::register(&self.domain, self.mode, self.endpoint, memory, bytes, access) }
+    }
+}
+
 /// A registration, which ends with this value. The memory stays longer.
 #[derive(Debug)]
-pub(crate) struct Region {
+pub struct Region {
     region: NonNull<FidMr>,
     /// What others add to an offset in the range, to write there.
     pub base: u64,
+    /// What others name the range by.
     pub key: u64,
     _domain: Arc<Domain>,
 }
@@ -44,7 +79,7 @@ impl Region {
     ///
     /// # Errors
     /// The provider, or the system, refuses so much.
-    pub unsafe fn register(
+    pub(crate) unsafe fn register(
         domain: &Arc<Domain>,
         mode: MemoryMode,
         endpoint: NonNull<Fid>,
@@ -55,6 +90,7 @@ impl Region {
         let flags = match access {
             Access::Source => FI_WRITE,
             Access::Target => FI_REMOTE_WRITE,
+            Access::Both => FI_WRITE | FI_REMOTE_WRITE,
         };
         let object = format!("{bytes} bytes of memory");
         let mut region = null_mut();
@@ -95,7 +131,7 @@ impl Region {
     }
 
     /// What a write from this range is posted with.
-    pub fn description(&self) -> *mut c_void {
+    pub(crate) fn description(&self) -> *mut c_void {
         // SAFETY: the registration is open.
         unsafe { (*self.region.as_ptr()).mem_desc }
     }

@@ -6,6 +6,7 @@
 
 use super::abi::{FiFabricAttr, FiInfo, FidFabric};
 use super::error::{LibraryVersion, OfiError};
+use super::handlers::KeptHandlers;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -47,6 +48,7 @@ impl Library {
     }
 
     fn load() -> Result<Self, OfiError> {
+        let _kept = KeptHandlers::keep();
         // SAFETY: the name is a string. The library's initialisation is its own affair: it is the system's.
         let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {

@@ -60,6 +60,7 @@ pub const FI_ENABLE: c_int = 6;
 // Errors that are negative results, beside those of the system.
 pub const FI_EAVAIL: i32 = 259;
 
+/// An address that an endpoint was told of, by the number that it has there (`fi_addr_t`).
 pub type FiAddr = u64;
 
 #[repr(C)]
