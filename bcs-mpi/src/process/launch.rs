@@ -17,7 +17,8 @@
 
 use crate::object::wanted::{VARIABLE, Wanted};
 use bcs_core::{LocalRank, Rank, TypeCheck};
-use nic_emu::host::buffer_writes::{CardWrites, EndpointPlace};
+use nic_emu::host::buffer_writes::CardWrites;
+use nic_emu::host::endpoint_place::EndpointPlace;
 use nic_emu::host::mapping::{self, MapError};
 use nic_emu::host::shared_links::SharedLinks;
 use nic_emu::host::time_slice;

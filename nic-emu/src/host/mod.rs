@@ -9,6 +9,7 @@
 //! | `link_places` | how ranks are told where these are |
 //! | `buffer_writes` | long messages to other nodes from buffer to buffer, by a network card |
 //! | `descriptor_mark` | whether the program has closed descriptors that it did not open |
+//! | `endpoint_place` | where ranks open endpoints for that, as they are told |
 //! | `mapping` | how NIC memory is made and mapped |
 //! | `cross_memory` | the memory of the ranks' processes |
 //! | `clock`, `process` | what the system says of the time and of this process |
@@ -22,6 +23,7 @@ pub mod clock;
 pub mod cross_memory;
 pub(crate) mod crowd;
 mod descriptor_mark;
+pub mod endpoint_place;
 pub mod link_places;
 pub mod mapping;
 mod nic_host;

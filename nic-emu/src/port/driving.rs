@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use crate::channel::Buffer;
     use crate::global::Invitation;
-    use crate::host::buffer_writes::EndpointPlace;
     use crate::host::clock::now_ns;
+    use crate::host::endpoint_place::EndpointPlace;
     use crate::host::mapping::create_private;
     use crate::host::shared_links::SharedLinks;
     use crate::memory::status::WaitingFor;

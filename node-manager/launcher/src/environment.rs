@@ -7,7 +7,7 @@
 use crate::job::{Application, Job};
 use crate::program::{LIBRARY_NAME, LibraryNeed};
 use bcs_core::{NodeId, Rank, TypeCheck};
-use nic_emu::host::buffer_writes::EndpointPlace;
+use nic_emu::host::endpoint_place::EndpointPlace;
 use nic_emu::host::link_places::LinkPlaces;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -35,7 +35,7 @@ pub const WAKE_FD: &str = "BCS_WAKE_FD";
 /// (`nic_emu::host::link_places::LinkPlaces`).
 pub const LINKS: &str = "BCS_LINKS";
 /// Where ranks open endpoints of libfabric of their own, where a network card moves the bytes of the links
-/// (`nic_emu::host::buffer_writes::EndpointPlace`).
+/// (`nic_emu::host::endpoint_place::EndpointPlace`).
 pub const CARD: &str = EndpointPlace::VARIABLE;
 /// Whether ranks that wait drive the links to other nodes: not if it is 0.
 pub const RANKS_DRIVE: &str = "BCS_RANKS_DRIVE";

@@ -10,7 +10,7 @@ use bcs_credentials::{self as credentials, Credential};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
-use nic_emu::host::buffer_writes::EndpointPlace;
+use nic_emu::host::endpoint_place::EndpointPlace;
 use nic_emu::host::link_places::places_of;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;

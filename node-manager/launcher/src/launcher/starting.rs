@@ -15,7 +15,7 @@ use crate::spawn::{Plan, Setting, StartError, Started, Step};
 use crate::verdict::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_USAGE, Verdict};
 use crate::watch::{Interest, Ready};
 use bcs_core::Rank;
-use nic_emu::host::buffer_writes::EndpointPlace;
+use nic_emu::host::endpoint_place::EndpointPlace;
 use nic_emu::host::link_places::places_of;
 use rustix::event::PollFlags;
 use std::ffi::OsString;
