@@ -1,5 +1,5 @@
-//! The calls about attributes, of communicators and of datatypes: keys made and freed, values set, asked,
-//! copied and deleted (MPI-5.0, §7.7).
+//! The calls about attributes, of communicators, datatypes and windows: keys made and freed, values set,
+//! asked, copied and deleted (MPI-5.0, §7.7).
 //!
 //! Callbacks run without the library's lock, as they may call MPI.
 
@@ -27,7 +27,7 @@ pub trait Attributed: Copy {
 
     /// The address of a predefined attribute's value; none where the key is no predefined one, none in it
     /// where it has no value.
-    fn predefined(_process: &Process, _key: c_int) -> Option<Option<*mut c_void>> {
+    fn predefined(self, _process: &Process, _key: c_int) -> Option<Option<*mut c_void>> {
         None
     }
 }
@@ -35,7 +35,7 @@ pub trait Attributed: Copy {
 /// Keys that a message names.
 const PREDEFINED: &[(c_int, &str)] = names![
     MPI_KEYVAL_INVALID MPI_TAG_UB MPI_HOST MPI_IO MPI_WTIME_IS_GLOBAL MPI_APPNUM MPI_LASTUSEDCODE
-    MPI_UNIVERSE_SIZE
+    MPI_UNIVERSE_SIZE MPI_WIN_BASE MPI_WIN_SIZE MPI_WIN_DISP_UNIT MPI_WIN_CREATE_FLAVOR MPI_WIN_MODEL
 ];
 
 #[cold]
@@ -117,7 +117,7 @@ pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResul
 pub fn get<H: Attributed>(object: H, key: c_int) -> MpiResult<Option<*mut c_void>> {
     let mut process = process::enter()?;
     let value = object.attributes(&mut process)?.get(key);
-    if let Some(predefined) = H::predefined(&process, key) {
+    if let Some(predefined) = object.predefined(&process, key) {
         return Ok(predefined);
     }
     if value.is_none() {
@@ -225,4 +225,6 @@ const _: () = {
     // The predefined callbacks are the same numbers for every kind.
     assert!(MPI_COMM_NULL_COPY_FN == MPI_TYPE_NULL_COPY_FN && MPI_COMM_DUP_FN == MPI_TYPE_DUP_FN);
     assert!(MPI_COMM_NULL_DELETE_FN == MPI_TYPE_NULL_DELETE_FN);
+    assert!(MPI_COMM_NULL_COPY_FN == MPI_WIN_NULL_COPY_FN && MPI_COMM_DUP_FN == MPI_WIN_DUP_FN);
+    assert!(MPI_COMM_NULL_DELETE_FN == MPI_WIN_NULL_DELETE_FN);
 };

@@ -25,6 +25,8 @@ pub enum Kind {
     Session = 8,
     /// A matched message.
     Message = 9,
+    /// A window.
+    Window = 10,
 }
 
 impl Kind {
@@ -42,6 +44,7 @@ impl Kind {
             Kind::Operation => ("an operation", (MPI_OP_NULL.0, "MPI_OP_NULL"), MPI_ERR_OP),
             Kind::Info => ("an info object", (MPI_INFO_NULL.0, "MPI_INFO_NULL"), MPI_ERR_INFO),
             Kind::Session => ("a session", (MPI_SESSION_NULL.0, "MPI_SESSION_NULL"), MPI_ERR_SESSION),
+            Kind::Window => ("a window", (MPI_WIN_NULL.0, "MPI_WIN_NULL"), MPI_ERR_WIN),
             // The standard has no class for messages; they are half of a request.
             Kind::Message => ("a matched message", (MPI_MESSAGE_NULL.0, "MPI_MESSAGE_NULL"), MPI_ERR_REQUEST),
         }

@@ -16,8 +16,8 @@
 //! 6. [`point_to_point`]: sends, receives, probes.
 //! 7. [`communicator`]: communicators are asked, made, split and freed. [`collective`]: collective
 //!    operations, their algorithms and their forms.
-//! 8. [`topology`]: topologies are made and asked. [`environment`]: the start and the end, sessions, error
-//!    handling, integers for handles, the tool interface.
+//! 8. [`topology`]: topologies are made and asked. [`window`]: one-sided communication. [`environment`]: the
+//!    start and the end, sessions, error handling, integers for handles, the tool interface.
 //!
 //! The C edge (`bcs-mpi/abi`) is a table over the functions of layers 5 to 8, which are named after the MPI
 //! calls.
@@ -45,5 +45,6 @@ pub mod process;
 pub mod progress;
 pub mod request;
 pub mod topology;
+pub mod window;
 
 pub use error::{MpiError, MpiResult};

@@ -16,13 +16,13 @@ pub mod host;
 pub mod port;
 
 // Who has the NIC has its engine.
-pub use nic_engine::{arithmetic, channel, global, hang, matching, memory, policy, threads};
+pub use nic_engine::{arithmetic, channel, global, hang, matching, memory, one_sided, policy, threads};
 
 // The paths by which other packages name these modules.
 pub use host::{abort, nic_thread, priority, waiting};
 pub use nic_engine::arithmetic as arith;
 pub use nic_engine::matching::{both_ways, mismatch};
 pub use nic_engine::memory::{
-    breaches, contexts, descriptor, doorbell, edge, lane, root, slab, status, unexpected,
+    breaches, contexts, descriptor, door, doorbell, edge, lane, root, slab, status, unexpected,
 };
 pub use port::{board, outstanding};

@@ -12,6 +12,7 @@ mod mismatch_errors;
 mod mismatches;
 mod random_collectives;
 mod start;
+mod windows;
 mod wrong_arguments;
 
 use bcs_core::SliceLength;
@@ -49,6 +50,12 @@ fn every_send_mode_brings_every_size_byte_for_byte() {
 fn communicators_are_made_and_freed_as_often_as_a_program_likes() {
     holds_as_told("contexts", &Job::of(2), &["70000"]);
     holds_as_told("contexts", &Job::of(3), &["1000"]);
+}
+
+#[test]
+fn data_of_an_operation_on_a_window_may_be_less_than_there_is_room_for() {
+    holds_with("window_room", &[1, 2]);
+    holds("window_room", &Job { nodes: 2, ..Job::of(2) });
 }
 
 #[test]

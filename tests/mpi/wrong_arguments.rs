@@ -200,7 +200,7 @@ fn nothing_made(function: &str, parameters: &[&String], wrong: usize) -> String 
 }
 
 /// Kinds of handles that calls make: the type, where the program keeps one, and the null handle.
-const HANDLES: [(&str, &str, &str); 9] = [
+const HANDLES: [(&str, &str, &str); 10] = [
     ("Comm", "comm", "MPI_COMM_NULL"),
     ("Group", "group", "MPI_GROUP_NULL"),
     ("Info", "info", "MPI_INFO_NULL"),
@@ -209,6 +209,7 @@ const HANDLES: [(&str, &str, &str); 9] = [
     ("Op", "op", "MPI_OP_NULL"),
     ("Request", "request", "MPI_REQUEST_NULL"),
     ("Message", "message", "MPI_MESSAGE_NULL"),
+    ("Win", "win", "MPI_WIN_NULL"),
     ("Errhandler", "handler", "MPI_ERRHANDLER_NULL"),
 ];
 

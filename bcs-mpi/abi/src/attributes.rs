@@ -1,4 +1,5 @@
-//! Chapter 7: attributes of communicators and datatypes; chapter 16: the old names of those of communicators.
+//! Chapter 7: attributes of communicators, datatypes and windows; chapter 16: the old names of those of
+//! communicators.
 
 use bcs_mpi::attributes;
 
@@ -38,4 +39,7 @@ attributes! {
     MPI_Datatype datatype type_keyval type_copy_attr_fn type_delete_attr_fn []
         MPI_Type_create_keyval MPI_Type_free_keyval
         MPI_Type_set_attr MPI_Type_get_attr MPI_Type_delete_attr;
+    MPI_Win win win_keyval win_copy_attr_fn win_delete_attr_fn [on win]
+        MPI_Win_create_keyval MPI_Win_free_keyval
+        MPI_Win_set_attr MPI_Win_get_attr MPI_Win_delete_attr;
 }

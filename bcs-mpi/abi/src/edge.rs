@@ -46,7 +46,9 @@ macro_rules! answers {
 }
 
 macro_rules! answer_of {
-    ($name:ident($($argument:ident $(: $kind:tt)?),*) [$($result:ident)?] [$($options:tt)*] $answer:expr) => {
+    (
+        $name:ident($($argument:ident $(: $kind:tt)?),* $(,)?) [$($result:ident)?] [$($options:tt)*] $answer:expr
+    ) => {
         calls! {
             $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] {
                 let answer: ::bcs_mpi::MpiResult<_> = $answer;
@@ -228,6 +230,7 @@ stored! {
     MPI_Datatype = Some(MPI_DATATYPE_NULL);
     MPI_Op = Some(MPI_OP_NULL);
     MPI_Session = Some(MPI_SESSION_NULL);
+    MPI_Win = Some(MPI_WIN_NULL);
     MPI_Message = Some(MPI_MESSAGE_NULL);
 }
 

@@ -78,8 +78,7 @@ calls! {
     }
     MPI_Pcontrol(_level) [] {}
     MPI_Alloc_mem(size, info, baseptr: POINTER) [] {
-        info::check(info)?;
-        baseptr.set(environment::alloc_mem(size)?)
+        baseptr.set(environment::alloc_mem(size, info)?)
     }
     MPI_Free_mem(base) [] {
         process::enter()?;

@@ -23,7 +23,7 @@ integers! {
     MPI_Info MPI_INFO_NULL Some(Kind::Info), MPI_Info_toint MPI_Info_fromint
     MPI_Datatype MPI_DATATYPE_NULL Some(Kind::Datatype), MPI_Type_toint MPI_Type_fromint
     MPI_Op MPI_OP_NULL Some(Kind::Operation), MPI_Op_toint MPI_Op_fromint
-    MPI_Win MPI_WIN_NULL None, MPI_Win_toint MPI_Win_fromint
+    MPI_Win MPI_WIN_NULL Some(Kind::Window), MPI_Win_toint MPI_Win_fromint
     MPI_File MPI_FILE_NULL None, MPI_File_toint MPI_File_fromint
     MPI_Session MPI_SESSION_NULL Some(Kind::Session), MPI_Session_toint MPI_Session_fromint
     MPI_Message MPI_MESSAGE_NULL Some(Kind::Message), MPI_Message_toint MPI_Message_fromint

@@ -28,3 +28,4 @@ mod status;
 mod tools;
 mod topologies;
 mod unsupported;
+mod windows;

@@ -128,13 +128,26 @@ impl Operand {
             Some(known) if known.class != Class::Null => known,
             _ => named(datatypes, datatype)?,
         };
+        Self::on(op, known)
+    }
+
+    /// The element of a predefined datatype; none where nothing computes with it.
+    pub fn element_of(known: &Datatype) -> Option<Element> {
+        ELEMENTS[known.handle.0.wrapping_sub(MPI_DATATYPE_NULL.0) & 0xff]
+    }
+
+    /// The operand of an operation on a predefined datatype.
+    ///
+    /// # Errors
+    /// No such operation, or one that does not go with the datatype.
+    #[inline]
+    pub fn on(op: MPI_Op, known: &Datatype) -> MpiResult<Self> {
         let Some(operation) = predefined_operation(op) else {
             let allowed = "it has to be an operation such as MPI_SUM";
             return Err(MpiError::argument(MPI_ERR_OP, "op", format!("{:#x}", op.0), allowed));
         };
         let accumulates_only = op == MPI_REPLACE || op == MPI_NO_OP;
-        let element = ELEMENTS[known.handle.0.wrapping_sub(MPI_DATATYPE_NULL.0) & 0xff];
-        match (reduce_op(op), element) {
+        match (reduce_op(op), Self::element_of(known)) {
             (Some(op), Some(element)) if operation.classes.contains(known.class) && !accumulates_only => {
                 Ok(Self { op, element, extent: known.extent })
             }

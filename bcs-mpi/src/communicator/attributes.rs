@@ -21,7 +21,7 @@ impl Attributed for MPI_Comm {
         &mut process.communicators.keys
     }
 
-    fn predefined(process: &Process, key: c_int) -> Option<Option<*mut c_void>> {
+    fn predefined(self, process: &Process, key: c_int) -> Option<Option<*mut c_void>> {
         static TAG_UB: c_int = c_int::MAX;
         static ANYBODY: c_int = MPI_ANY_SOURCE;
         static NOBODY: c_int = MPI_PROC_NULL;

@@ -3,7 +3,7 @@
 //!
 //! Errors of calls without an object go to the handler of MPI_COMM_SELF, as the standard says since 4.0;
 //! while the program has not set that one, to MPI_COMM_WORLD's, as older programs expect. Of files there is
-//! MPI_FILE_NULL, whose handler hears of files that are not open; a window has none before there are windows.
+//! MPI_FILE_NULL, whose handler hears of files that are not open.
 
 use crate::constants::*;
 use crate::error::codes::codes;
@@ -17,21 +17,16 @@ use std::ffi::c_int;
 /// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
 static OF_FILES: Lasting<MPI_Errhandler> = Lasting::new(MPI_ERRORS_RETURN);
 
-/// No such window, or file: none is ever open.
+/// No such file: none is ever open.
 fn no_object(owner: Owner) -> MpiError {
     match owner {
-        Owner::Window(window) => {
-            let value =
-                if window == MPI_WIN_NULL { "MPI_WIN_NULL".into() } else { format!("{:#x}", window.0) };
-            MpiError::argument(MPI_ERR_WIN, "win", value, "it has to be a window")
-        }
         Owner::File(file) => MpiError::argument(
             MPI_ERR_FILE,
             "file",
             format!("{:#x}", file.0),
             "it has to be a file or MPI_FILE_NULL",
         ),
-        Owner::Communicator(_) | Owner::Session(_) => MpiError::new(Problem::Unsupported),
+        _ => MpiError::new(Problem::Unsupported),
     }
 }
 
@@ -40,6 +35,7 @@ fn at<R>(owner: Owner, look: impl FnOnce(&mut MPI_Errhandler) -> R) -> MpiResult
     match owner {
         Owner::Communicator(comm) => Ok(look(&mut process::enter()?.communicator_mut(comm)?.error_handler)),
         Owner::Session(of) => Ok(look(&mut SESSIONS.lock().named_mut("session", of.0)?.error_handler)),
+        Owner::Window(of) => Ok(look(&mut process::enter()?.windows.named_mut(of)?.error_handler)),
         Owner::File(MPI_FILE_NULL) => Ok(look(&mut OF_FILES.lock())),
         owner => Err(no_object(owner)),
     }
@@ -130,9 +126,9 @@ fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
     match owner {
         // No file is ever open: all errors of files are MPI_FILE_NULL's (§14.7).
         Some(Owner::File(_)) => return (Owner::File(MPI_FILE_NULL), *OF_FILES.lock()),
-        Some(session @ Owner::Session(_)) => {
-            if let Ok(handler) = of(session) {
-                return (session, handler);
+        Some(owner @ (Owner::Session(_) | Owner::Window(_))) => {
+            if let Ok(handler) = of(owner) {
+                return (owner, handler);
             }
         }
         _ => {}

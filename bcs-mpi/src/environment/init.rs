@@ -9,6 +9,7 @@ use crate::object::attached_buffer::AttachedBuffers;
 use crate::object::communicators::Communicators;
 use crate::object::datatype::Datatypes;
 use crate::object::request::Requests;
+use crate::object::window::Windows;
 use crate::process::exit::{EXIT, Exit};
 use crate::process::progress::Progress;
 use crate::process::{self, LifePhase, Process, Watch, launch, monitor};
@@ -102,6 +103,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         communicators,
         datatypes: Datatypes::comparing(check),
         groups: Table::new(Kind::Group),
+        windows: Windows::new(),
         requests: Requests::default(),
         progress: Progress::default(),
         attached: AttachedBuffers::default(),

@@ -27,6 +27,7 @@ fn table<R>(kind: Kind, look: impl FnOnce(&dyn Numbered) -> Option<R>) -> Option
         Kind::Datatype => look(&process.datatypes.table),
         Kind::Group => look(&process.groups),
         Kind::Message => look(&process.requests.messages),
+        Kind::Window => look(&process.windows.table),
         _ => None,
     }
 }

@@ -67,13 +67,18 @@ const ALIGNMENT: usize = 64;
 ///
 /// # Errors
 /// A negative size, or no memory.
-pub fn alloc_mem(size: MPI_Aint) -> MpiResult<*mut c_void> {
+pub fn alloc_mem(size: MPI_Aint, info: MPI_Info) -> MpiResult<*mut c_void> {
+    let pairs = info::pairs(info)?;
+    let said = pairs.iter().find(|(key, _)| key == "mpi_minimum_memory_alignment");
+    let said =
+        said.and_then(|(_, value)| value.parse::<usize>().ok()).filter(|least| least.is_power_of_two());
     let Ok(bytes) = usize::try_from(size) else {
         return Err(MpiError::argument(MPI_ERR_ARG, "size", size, "it must not be negative"));
     };
     let mut memory = std::ptr::null_mut();
     // SAFETY: asks the C library for memory; `free` gives it back in `free_mem`.
-    let refused = unsafe { libc::posix_memalign(&mut memory, ALIGNMENT, bytes.max(1)) };
+    let refused =
+        unsafe { libc::posix_memalign(&mut memory, said.unwrap_or(0).max(ALIGNMENT), bytes.max(1)) };
     if refused != 0 {
         return Err(MpiError::argument(MPI_ERR_NO_MEM, "size", size, "no memory of so many bytes is left"));
     }

@@ -36,7 +36,7 @@ pub struct Keys {
 /// Above all predefined keys.
 const FIRST_KEY: c_int = 0x1000;
 /// Kinds of objects with attributes: a key of one kind is none of another.
-pub(crate) const KINDS: c_int = 3;
+pub(crate) const KINDS: c_int = 4;
 
 impl Keys {
     /// No keys yet, of the kind with this number.

@@ -4,7 +4,7 @@
 //! - [`attributes`], [`group`], [`datatype`], [`error_handler`], [`session`];
 //! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
 //! - [`topology`], [`hints`], [`history`], `contexts`, [`communicator`], [`communicators`];
-//! - [`attached_buffer`], [`request`].
+//! - [`attached_buffer`], [`request`], [`window`].
 
 pub mod attached_buffer;
 pub mod attributes;
@@ -21,6 +21,7 @@ pub mod request;
 pub mod session;
 pub mod topology;
 pub mod wanted;
+pub mod window;
 
 pub use communicator::Communicator;
 pub use group::Group;

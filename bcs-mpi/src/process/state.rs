@@ -12,6 +12,7 @@ use crate::object::communicators::Communicators;
 use crate::object::datatype::Datatypes;
 use crate::object::group::Kept;
 use crate::object::request::{Parts, Requests};
+use crate::object::window::Windows;
 use nic_emu::port::Port;
 
 /// The rank that this process is.
@@ -26,6 +27,8 @@ pub struct Process {
     pub datatypes: Datatypes,
     /// Groups.
     pub groups: Table<Kept>,
+    /// Windows.
+    pub windows: Windows,
     /// Requests.
     pub requests: Requests,
     /// Operations of several steps that are under way.

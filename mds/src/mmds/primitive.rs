@@ -165,6 +165,35 @@ primitives! {
     CommSplit          "MPI_Comm_split"           blocking  plain
     CommSplitType      "MPI_Comm_split_type"      blocking  plain
     CommFree           "MPI_Comm_free"            blocking  plain
+    WinCreate          "MPI_Win_create"           blocking  plain
+    WinAllocate        "MPI_Win_allocate"         blocking  plain
+    WinAllocateShared  "MPI_Win_allocate_shared"  blocking  plain
+    WinCreateDynamic   "MPI_Win_create_dynamic"   blocking  plain
+    WinFree            "MPI_Win_free"             blocking  plain
+    WinFence           "MPI_Win_fence"            blocking  plain
+    WinPost            "MPI_Win_post"             immediate plain
+    WinStart           "MPI_Win_start"            blocking  plain
+    WinComplete        "MPI_Win_complete"         blocking  plain
+    WinWait            "MPI_Win_wait"             blocking  plain
+    WinTest            "MPI_Win_test"             immediate plain
+    WinLock            "MPI_Win_lock"             blocking  plain
+    WinLockAll         "MPI_Win_lock_all"         blocking  plain
+    WinUnlock          "MPI_Win_unlock"           blocking  plain
+    WinUnlockAll       "MPI_Win_unlock_all"       blocking  plain
+    WinFlush           "MPI_Win_flush"            blocking  plain
+    WinFlushAll        "MPI_Win_flush_all"        blocking  plain
+    WinFlushLocal      "MPI_Win_flush_local"      blocking  plain
+    WinFlushLocalAll   "MPI_Win_flush_local_all"  blocking  plain
+    Put                "MPI_Put"                  immediate sized
+    Get                "MPI_Get"                  immediate sized
+    Accumulate         "MPI_Accumulate"           immediate sized
+    GetAccumulate      "MPI_Get_accumulate"       immediate sized
+    FetchAndOp         "MPI_Fetch_and_op"         immediate plain
+    CompareAndSwap     "MPI_Compare_and_swap"     immediate plain
+    Rput               "MPI_Rput"                 immediate sized
+    Rget               "MPI_Rget"                 immediate sized
+    Raccumulate        "MPI_Raccumulate"          immediate sized
+    RgetAccumulate     "MPI_Rget_accumulate"      immediate sized
     CommDisconnect     "MPI_Comm_disconnect"      blocking  plain
     CommIdup           "MPI_Comm_idup"            immediate plain
     CommIdupWithInfo   "MPI_Comm_idup_with_info"  immediate plain

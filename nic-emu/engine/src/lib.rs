@@ -14,6 +14,7 @@
 //! | [`matching`] | which receive takes which message; reports of calls that do not fit |
 //! | [`channel`] | how the bytes of a message move |
 //! | [`arithmetic`] | how operands are combined, and in which order |
+//! | [`one_sided`] | what ranks ask of each other's memory |
 //! | [`policy`] | all thresholds and polling priorities |
 //! | [`global`] | what several nodes add: global slices |
 //! | [`hang`] | when all ranks wait for ever, and the report of who waits for what |
@@ -37,6 +38,7 @@ mod with_token {
     pub mod global;
     pub mod hang;
     pub mod matching;
+    pub mod one_sided;
     pub mod policy;
     pub mod threads;
 }

@@ -12,6 +12,7 @@
 //! | `endpoint_place` | where ranks open endpoints for that, as they are told |
 //! | `mapping` | how NIC memory is made and mapped |
 //! | `cross_memory` | the memory of the ranks' processes |
+//! | `shared_segment` | memory that ranks share beside NIC memory |
 //! | `clock`, `process` | what the system says of the time and of this process |
 //! | `abort` | how a process ends the job |
 //! | `crowd`, `turns` | whether others want the core |
@@ -31,6 +32,7 @@ pub mod nic_thread;
 pub mod priority;
 pub(crate) mod process;
 pub mod shared_links;
+pub mod shared_segment;
 pub mod time_slice;
 pub(crate) mod turns;
 pub mod waiting;

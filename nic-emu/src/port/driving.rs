@@ -9,6 +9,7 @@ use super::outstanding::Purpose;
 use super::rank_port::Port;
 use crate::global::{BufferWrites, Left, Own, go_on_with_writes, pass_over_links};
 use crate::host::buffer_writes::CardWrites;
+use crate::host::cross_memory::CrossMemoryAttach;
 use crate::host::crowd::Crowd;
 use crate::memory::Rank;
 use crate::memory::doorbell::RingKind;
@@ -149,6 +150,7 @@ impl Port {
         let waits = self.waiters != 0;
         let own = Own {
             rank: self.local_rank,
+            processes: &CrossMemoryAttach,
             stays_for: &|request| waits && (stays_for_all || request == staying),
             sent_from: &|request, _| outstanding.buffer_of(Purpose::Send, request),
             received_in: &|request, _| outstanding.buffer_of(Purpose::Receive, request),

@@ -17,6 +17,7 @@
 //! | `stream` | what a rank leaves to its receivers after many sends |
 //! | `driving`, `link_driver` | how a rank that waits drives the links to other nodes |
 //! | `moving` | transfers that this rank is an end of |
+//! | `one_sided` | memory and doors of other ranks |
 //! | `laning`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
 //! | `breaking` | broken communicators, as a rank sees them |
 
@@ -37,6 +38,7 @@ mod lending;
 mod link_driver;
 mod meeting;
 mod moving;
+mod one_sided;
 pub mod outstanding;
 mod posting;
 mod rank_port;
@@ -52,6 +54,7 @@ pub use error::PortError;
 pub use laning::Giving;
 pub use lending::{SOME_REQUESTS, Waiting};
 pub use meeting::Awaits;
+pub use one_sided::Reached;
 pub use posting::{Collective, Posted, Send, SendWait};
 pub use rank_port::Port;
 pub use waits::Waits;

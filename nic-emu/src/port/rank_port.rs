@@ -14,6 +14,7 @@ use crate::host::shared_links::SharedLinks;
 use crate::host::waiting;
 use crate::matching::Envelope;
 use crate::memory::descriptor::Check;
+use crate::memory::door::DoorAllocator;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::edge::EdgeAllocator;
 use crate::memory::lane::{LaneReader, LaneWriter};
@@ -23,7 +24,7 @@ use crate::memory::slab::SlabAllocator;
 use crate::memory::status::{Phase, RankStatus, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::token::Holder;
-use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId};
+use crate::memory::{Corrupt, LocalRank, NicMemory, REQUESTS, RankBlock, RequestId, SlabId};
 use crate::policy::{Pacing, WaitPolicy};
 use crate::port::outstanding::{About, Outstanding, Purpose};
 use crate::threads::completer::Touched;
@@ -62,6 +63,9 @@ pub struct Port {
     pub(super) reading: Reading,
     pub(super) keeping: Keeping,
     pub(super) edges: EdgeAllocator,
+    pub(super) doors: DoorAllocator,
+    /// Slabs that the next operations go to, and the bytes that they were taken for.
+    pub(super) operation_slabs: Option<(SlabId, usize)>,
     pub(super) lane: LaneWriter,
     pub(super) lane_pace: LanePace,
     /// By local rank: where its lane is read next.
@@ -209,6 +213,8 @@ impl Port {
             reading: Reading::default(),
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
+            doors: DoorAllocator::default(),
+            operation_slabs: None,
             lane: LaneWriter::default(),
             lane_pace: LanePace { best: u64::MAX, slow: false, untried: 0 },
             lane_readers: vec![LaneReader::default(); memory.layout().local_ranks as usize],

@@ -6,6 +6,7 @@ use crate::random::Random;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::sim::SimFabric;
 use bcs_fabric::{Assignment, Comparison, Fabric, FabricError, Road, Source, Ticket};
+use nic_emu::channel::OwnProcess;
 use nic_emu::global::{
     Appended, Carried, HEADER_BYTES, Left, NodeLinks, Opening, Own, Place, RawBytes, Shown, Take, Taken,
     go_on_with_writes, pass_over_links,
@@ -67,6 +68,7 @@ impl RankLinks {
             let stays = !random.once_in(3);
             let own = Own {
                 rank,
+                processes: &OwnProcess,
                 sent_from: &|_, buffer| Some(buffer),
                 received_in: &|_, buffer| Some(buffer),
                 stays_for: &|_| stays,

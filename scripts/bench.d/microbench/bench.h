@@ -73,6 +73,8 @@ extern const struct kernel nonblocking_kernels[];
 extern const int nonblocking_kernel_count;
 extern const struct kernel communicator_kernels[];
 extern const int communicator_kernel_count;
+extern const struct kernel one_sided_kernels[];
+extern const int one_sided_kernel_count;
 
 /* The rank that this one exchanges with where all ranks do in pairs; MPI_PROC_NULL for the last of an odd number. */
 static inline int partner(const struct context *c)

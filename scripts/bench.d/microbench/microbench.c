@@ -68,7 +68,7 @@ static const struct {
 } groups[] = {
     {point_to_point_kernels, &point_to_point_kernel_count}, {datatype_kernels, &datatype_kernel_count},
     {collective_kernels, &collective_kernel_count},         {nonblocking_kernels, &nonblocking_kernel_count},
-    {communicator_kernels, &communicator_kernel_count},
+    {communicator_kernels, &communicator_kernel_count},     {one_sided_kernels, &one_sided_kernel_count},
 };
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
 

@@ -44,6 +44,8 @@ GOALS = {
     ("processor, 2 hosts", 2, 4 << 20): Goal(ratio=0.5),
     ("turns, 2 hosts", 2, 8): Goal(ratio=0.5),
     ("bandwidth, 2 hosts", 2, 4 << 20): Goal(ratio=0.5),
+    ("put, 2 hosts", 2, 8): Goal(ratio=1),
+    ("accumulate, 2 hosts", 2, 0): Goal(ratio=5),
     ("allreduce, 4 hosts", 8, 8): Goal(ratio=1),
     ("allreduce, 4 hosts", 8, 16 << 10): Goal(ratio=1),
     ("sweep, 4 hosts", 8, 0): Goal(ratio=0.9),
@@ -63,6 +65,19 @@ GOALS = {
             "split": (0,),
         }.items()
         for size in sizes
+    },
+    **{
+        (kernel, ranks, size): Goal(ratio=1.5 if ranks > 2 else 1 / 0.7 if size else 1)
+        for ranks in (2, 8, 16)
+        for kernel, size in (
+            *(("put", 1 << 20), ("get", 1 << 20)),
+            *((kernel, 0) for kernel in ("fetch_and_op", "locks", "fence")),
+        )
+    },
+    **{
+        (kernel, ranks, 8): Goal(ratio=1.5 if ranks > 2 else 1)
+        for ranks in (2, 8, 16)
+        for kernel in ("put", "get")
     },
 }
 """By kernel, ranks and bytes."""

@@ -26,6 +26,12 @@ KERNELS = (
     "neighbor",
     "dup",
     "split",
+    "put",
+    "get",
+    "fetch_and_op",
+    "accumulate",
+    "locks",
+    "fence",
     "empty",
     "sweep",
     "hydro",
@@ -49,6 +55,9 @@ HOST_KERNELS = (
     "scan",
     "allgather",
     "alltoall",
+    "put",
+    "get",
+    "accumulate",
     "sweep",
     "hydro",
 )
@@ -219,6 +228,16 @@ def _nonblocking(quick: bool) -> list[Case]:
     ]
 
 
+def _one_sided(quick: bool) -> list[Case]:
+    """Windows: rank 0 on the memory of rank 1, and fences of all ranks."""
+    sizes = {"put": "8,1M", "get": "8,1M", "fetch_and_op": None, "accumulate": None, "locks": None, "fence": None}
+    return [
+        _micro(kernel, ranks, of, quick)
+        for ranks in ((2,) if quick else (2, 8, 16))
+        for kernel, of in sizes.items()
+    ]
+
+
 def _start_up(quick: bool) -> list[Case]:
     runs = ((2, 3), (16, 1)) if quick else ((2, 5), (16, 3), (64, 2))
     return [
@@ -254,6 +273,7 @@ def _between_hosts(quick: bool) -> list[Case]:
         Case("processor", 2, "microbench", ("processor", "--sizes", "8,4M", *exactly), timeout=60, hosts=2),
         Case("turns", 2, "microbench", ("turns", *exactly), timeout=60, hosts=2),
         micro("bandwidth", 2, 2, "64K,1M,4M"),
+        *(micro(kernel, 2, 2, None if kernel == "accumulate" else "8,1M") for kernel in ("put", "get", "accumulate")),
         micro("allreduce", 8, 4, "8,16K"),
         *(
             micro(kernel, hosts, hosts, None if kernel == "barrier" else "8,8K")
@@ -284,7 +304,7 @@ def make_host_plan(quick: bool, only: list[str] | None, rounds: int | None) -> P
 def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
     """The cases to run, those of `only` if it is given."""
     wanted = only or list(KERNELS)
-    parts = (_point_to_point, _pairs, _collectives, _nonblocking, _start_up, _codes)
+    parts = (_point_to_point, _pairs, _collectives, _nonblocking, _one_sided, _start_up, _codes)
     cases = [case for part in parts for case in part(quick) if case.kernel in wanted]
     if "modes" not in wanted:
         mode_rounds = 0

@@ -82,6 +82,8 @@ SIZED = {
     "iallreduce",
     "overlap",
     "neighbor",
+    "put",
+    "get",
 }
 """Kernels whose rows are told apart by their size."""
 

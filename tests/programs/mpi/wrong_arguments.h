@@ -11,12 +11,15 @@ static MPI_Comm own, cart, graph, dist, inter;
 static MPI_Group group, group_of_all, group_of_next;
 static MPI_Info info;
 static MPI_Session session;
-static MPI_Datatype derived, derived_small, derived_large, open_type;
-static MPI_Errhandler of_comms, of_sessions, of_files;
+static MPI_Datatype derived, derived_small, derived_large, open_type, mixed, below;
+static MPI_Op own_op;
+static MPI_Win window, dynamic, shared;
+static MPI_Errhandler of_comms, of_sessions, of_files, of_wins;
 static MPI_Status status;
 static MPI_T_pvar_session tool_session;
-static int comm_key, type_key, own_class, own_code;
+static int comm_key, type_key, win_key, own_class, own_code;
 static char data[4096], room[4096], attached[65536], text[MPI_MAX_LIBRARY_VERSION_STRING], long_text[4096];
+static char exposed[4096], attachable[256];
 static void *allocated;
 
 /* One of each kind. */
@@ -29,8 +32,9 @@ struct objects {
     MPI_Op op;
     MPI_Request request;
     MPI_Message message;
+    MPI_Win win;
     MPI_Errhandler handler;
-    int keyval, type_keyval, class, code;
+    int keyval, type_keyval, win_keyval, class, code;
     void *memory;
 };
 
@@ -139,6 +143,41 @@ static void renew_buffer(void)
     MPI_Buffer_attach(attached, sizeof attached);
 }
 
+static void lock_window(void) { MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window); }
+
+static void access_window(void)
+{
+    MPI_Win_post(group, 0, window);
+    MPI_Win_start(group, 0, window);
+    MPI_Win_complete(window);
+}
+
+/* Ends the access to the window; where there is none, the calls are wrong, and do no harm. */
+static void close_window(void)
+{
+    MPI_Win_unlock(0, window);
+    MPI_Win_unlock_all(window);
+    MPI_Win_complete(window);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+}
+
+/* The same after MPI_Win_start, of a window that was posted. */
+static void end_access(void)
+{
+    MPI_Win_complete(window);
+    MPI_Win_wait(window);
+}
+
+/* The same of a window that was posted, if it was: MPI_Win_complete was not called. */
+static void end_exposure(void)
+{
+    int done = 1;
+    if (MPI_Win_test(window, &done) == MPI_SUCCESS && !done) {
+        MPI_Win_start(group, 0, window);
+        end_access();
+    }
+}
+
 static void have_codes(void)
 {
     MPI_Add_error_class(&own_class);
@@ -209,6 +248,10 @@ static void settle(void)
         MPI_Comm_free_keyval(&made.keyval);
     if (made.type_keyval != 0 && made.type_keyval != MPI_KEYVAL_INVALID)
         MPI_Type_free_keyval(&made.type_keyval);
+    if (made.win_keyval != 0 && made.win_keyval != MPI_KEYVAL_INVALID)
+        MPI_Win_free_keyval(&made.win_keyval);
+    if (made.win != NULL && made.win != MPI_WIN_NULL)
+        MPI_Win_free(&made.win);
     if (made.class != 0)
         MPI_Remove_error_class(made.class);
     if (made.memory != NULL)
@@ -332,6 +375,7 @@ static void prepare(int *argc, char ***argv)
     MPI_Comm_create_errhandler(hear_comm, &of_comms);
     MPI_Session_create_errhandler(hear_session, &of_sessions);
     MPI_File_create_errhandler(hear_file, &of_files);
+    MPI_Win_create_errhandler(hear_win, &of_wins);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, of_comms);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, of_comms);
     MPI_File_set_errhandler(MPI_FILE_NULL, of_files);
@@ -354,9 +398,21 @@ static void prepare(int *argc, char ***argv)
     MPI_Type_commit(&derived_large);
     derived = derived_small;
     MPI_Type_contiguous(2, MPI_INT, &open_type);
+    MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &mixed);
+    MPI_Type_create_hindexed(1, one, (MPI_Aint[]){-8}, MPI_INT, &below);
+    MPI_Type_commit(&mixed);
+    MPI_Type_commit(&below);
+    MPI_Op_create(add, 1, &own_op);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &comm_key, NULL);
     for (int i = 0; i < 3; i++)
         MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &type_key, NULL);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &win_key, NULL);
+    MPI_Win_create(exposed, sizeof exposed, 4, MPI_INFO_NULL, own, &window);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, own, &dynamic);
+    MPI_Win_allocate_shared(64, 4, MPI_INFO_NULL, own, &allocated, &shared);
+    MPI_Win *windows[] = {&window, &dynamic, &shared};
+    for (int i = 0; i < 3; i++)
+        MPI_Win_set_errhandler(*windows[i], of_wins);
     MPI_Buffer_attach(attached, sizeof attached);
     memset(long_text, 'x', sizeof long_text - 1);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &(int){0});
@@ -385,6 +441,9 @@ static void prepare(int *argc, char ***argv)
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &made.keyval, NULL);
     freed.keyval = made.keyval;
     MPI_Comm_free_keyval(&made.keyval);
+    MPI_Win_create(exposed, sizeof exposed, 4, MPI_INFO_NULL, own, &made.win);
+    freed.win = made.win;
+    MPI_Win_free(&made.win);
     deliver();
     MPI_Irecv(room, 1, MPI_INT, 0, 5, own, &request);
     freed.request = request;

@@ -364,6 +364,18 @@ impl Incoming {
         Self { data, bytes, staged }
     }
 
+    /// The room for the first `bytes` bytes, where there is room for more.
+    pub fn first(mut self, bytes: usize) -> Self {
+        self.bytes = self.bytes.min(bytes);
+        if let Some(staged) = &mut self.staged {
+            let mut message = std::mem::take(&mut staged.message).into_vec();
+            message.truncate(self.bytes);
+            staged.message = message.into_boxed_slice();
+            self.data = staged.message.as_mut_ptr().cast();
+        }
+        self
+    }
+
     /// Where the NIC puts the message, the room there, and this, which the receive tells of its type.
     #[inline(always)]
     pub fn place(&self, told: u16) -> (*mut u8, usize, u16) {

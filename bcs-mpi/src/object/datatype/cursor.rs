@@ -201,7 +201,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes on by up to `most` bytes of the block that the cursor is in; answers where they are and how many.
     #[inline]
-    fn take_block(&mut self, most: usize) -> Option<(isize, usize)> {
+    pub(crate) fn take_block(&mut self, most: usize) -> Option<(isize, usize)> {
         let (offset, bytes) = self.block()?;
         let taken = bytes.min(most);
         self.pass(taken as i64, bytes as i64 + self.byte);

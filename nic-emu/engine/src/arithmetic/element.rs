@@ -79,6 +79,16 @@ impl ElementType {
         }
     }
 
+    /// The bytes of an element that are no padding: where they begin, and how many.
+    #[inline]
+    pub const fn parts(self) -> &'static [(usize, usize)] {
+        match self {
+            Self::F64I32 | Self::I64I32 => &[(0, 12)],
+            Self::I16I32 => &[(0, 2), (4, 4)],
+            _ => &[(0, usize::MAX)],
+        }
+    }
+
     /// Whether this is a value with an index, for MAXLOC and MINLOC.
     #[inline]
     pub const fn is_pair(self) -> bool {

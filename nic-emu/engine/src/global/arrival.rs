@@ -19,6 +19,7 @@ use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::transfer::Range;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, LocalRank, NicMemory, RequestId};
+use crate::one_sided::{Served, Target};
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
@@ -51,12 +52,16 @@ pub(super) fn take(
     (record, payload): (&Record, impl Carried),
     own: Option<&Own<'_>>,
     may_stay: bool,
+    operations: Operations<'_>,
 ) -> Result<Arrived, GlobalError> {
     let mut dma = DmaHelper::new(completer.memory);
     let mut words = [0; CELL_WORDS];
     words[..LABEL].copy_from_slice(&record.words);
     let send = match PointToPoint::decode(&words) {
         Some(PointToPoint::Send(send)) => send,
+        Some(PointToPoint::Operate(message)) => {
+            return operate(completer, (from, record.rank), &message, &payload, operations);
+        }
         Some(PointToPoint::Cancel { request, destination }) => {
             let mut receiver = BufferReceiver::new(completer, &mut dma);
             let send = receiver.take_back(record.rank, request, destination)?;
@@ -84,6 +89,8 @@ pub(super) fn take(
         0 => None,
         _ => pool.take(bytes as u64, ForWhom::Driver)?,
     };
+    // What answers an operation is nowhere else.
+    let may_stay = may_stay && !matches!(send.payload, Payload::Memory(0));
     if block.is_none() && bytes != 0 && !may_stay {
         return Ok(Arrived::NoRoom);
     }
@@ -114,6 +121,36 @@ pub(super) fn take(
         late = Some((index, send));
     }
     Ok(Arrived::Taken { answer, late })
+}
+
+/// Who carries operations out that a record of another node brings, and takes their answers.
+pub(super) type Operations<'a> = (&'a Target<'a>, &'a mut dyn FnMut(&Record, &[u8]) -> bool);
+
+/// Carries out the operations of a rank of another node.
+fn operate(
+    completer: &mut Completer<'_>,
+    (from, origin): (u32, bcs_core::Rank),
+    message: &SendDescriptor,
+    payload: &impl Carried,
+    (target, answer): Operations<'_>,
+) -> Result<Arrived, GlobalError> {
+    let bytes = payload.payload_bytes();
+    if !matches!(message.payload, Payload::Inline(_)) && bytes as u64 != message.bytes {
+        return Err(strange(from, "bytes of operations", bytes as u64));
+    }
+    let mut carried = vec![0; bytes];
+    // SAFETY: there is room for all of it.
+    unsafe { payload.copy_payload(carried.as_mut_ptr(), bytes) };
+    let mut reply = |reply: &SendDescriptor, bytes: &[u8]| {
+        answer(&Record::new(Kind::Send, message.destination, &reply.encode()[..LABEL]), bytes)
+    };
+    let answer = match target.serve(completer, origin, message, &carried, &mut reply)? {
+        Served::NoRoom => return Ok(Arrived::NoRoom),
+        Served::Waits => None,
+        Served::Done => matched_record(origin, message.request, place_of(message.payload).0),
+    };
+    completer.memory.header().remote.matched.add(1);
+    Ok(Arrived::Taken { answer, late: None })
 }
 
 /// Puts the bytes of a message where the oldest receive that takes it has them, and completes that. False,
@@ -234,6 +271,7 @@ pub(super) fn weight(memory: &NicMemory, answer: &Record, bytes: u64) -> u32 {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::channel::OwnProcess;
     use crate::global::record::PostingSlice;
     use crate::memory::descriptor::ReceiveDescriptor;
     use crate::memory::request::SlotState;
@@ -294,12 +332,16 @@ mod tests {
             Record { posted: PostingSlice::default(), ..Record::new(Kind::Send, Rank(1), &words[..LABEL]) };
         let own = Own {
             rank: HERE,
+            processes: &OwnProcess,
             sent_from: &|_, _| None,
             received_in: &|_, told| Some(told),
             stays_for: &|_| false,
         };
         let mut completer = Completer::new(&memory, Pacing::default());
-        let taken = take(&memory, &mut completer, 1, (&record, payload), Some(&own), false).unwrap();
+        let target = Target { processes: &OwnProcess, own: Some(HERE) };
+        let operations: Operations<'_> = (&target, &mut |_, _| panic!("nothing is answered"));
+        let taken =
+            take(&memory, &mut completer, 1, (&record, payload), Some(&own), false, operations).unwrap();
         let Arrived::Taken { answer, late: None } = taken else { panic!("there is room") };
         assert_eq!(answer.map(|answer| answer.words[..2].to_vec()), Some(vec![RequestId::NONE.0.into(), 21]));
         let pool = UnexpectedPool::of(&memory, HERE).unwrap();
@@ -342,6 +384,7 @@ mod tests {
         let record = Record::new(Kind::Send, Rank(1), &send.encode()[..LABEL]);
         let own = Own {
             rank: HERE,
+            processes: &OwnProcess,
             sent_from: &|_, _| None,
             received_in: &|_, told| Some(told),
             stays_for: &|_| false,

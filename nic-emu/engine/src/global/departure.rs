@@ -4,7 +4,7 @@
 
 use super::message::{BUDGET_BYTES, RawBytes, local};
 use super::record::{Kind, PostingSlice, Record};
-use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords};
+use crate::memory::descriptor::{Payload, PointToPoint, SendDescriptor, SendWords, is_send};
 use crate::memory::request::Delivery;
 use crate::memory::ring::LABEL;
 use crate::memory::slab::{Departed, RUN_BYTES, SLABS};
@@ -34,9 +34,10 @@ pub(super) fn exchange(
             let (node, _) = memory.place(SendWords(&words).destination())?;
             let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..LABEL]) };
             let in_slabs = match PointToPoint::decode(&words) {
-                Some(PointToPoint::Send(SendDescriptor { payload: Payload::Slab(slab), bytes, .. })) => {
-                    Some((slab, checked("bytes of a message in slabs", bytes, RUN_BYTES + 1)? as u64))
-                }
+                Some(
+                    PointToPoint::Send(SendDescriptor { payload: Payload::Slab(slab), bytes, .. })
+                    | PointToPoint::Operate(SendDescriptor { payload: Payload::Slab(slab), bytes, .. }),
+                ) => Some((slab, checked("bytes of a message in slabs", bytes, RUN_BYTES + 1)? as u64)),
                 _ => None,
             };
             let ahead = match in_slabs {
@@ -45,6 +46,8 @@ pub(super) fn exchange(
             };
             let payload = match ahead {
                 Some((slab, bytes)) => RawBytes::of(memory, index, slab, 0, bytes)?,
+                // For operations nobody posts a receive that would ask for their bytes: they travel together.
+                None if in_slabs.is_some() && !is_send(&words) => break,
                 None => RawBytes::NONE,
             };
             if !send(node, &record, payload)? {
@@ -64,7 +67,7 @@ pub(super) fn exchange(
 }
 
 /// How many bytes may be on their way to a node ahead of their match.
-pub(super) fn most_ahead(memory: &NicMemory) -> u64 {
+pub fn most_ahead(memory: &NicMemory) -> u64 {
     let (_, nodes) = memory.node();
     BUDGET_BYTES / u64::from(nodes.max(1))
 }

@@ -78,6 +78,7 @@ mod tree;
 mod waiter;
 
 pub use buffer_writes::{BufferWrites, Invitation, Opened};
+pub use departure::most_ahead;
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};
 pub use layout::GlobalLayout;

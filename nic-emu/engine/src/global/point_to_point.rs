@@ -54,6 +54,7 @@ use crate::memory::request::Delivery;
 use crate::memory::transfer::Range;
 use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{Corrupt, ENTRIES, NicMemory, RequestId};
+use crate::one_sided::Target;
 use crate::policy::{DRIVING_NS, Pacing};
 use crate::threads::completer::{Completer, RankRequest, Status};
 use bcs_core::{LocalRank, Rank};
@@ -303,6 +304,13 @@ impl PointToPointEngine {
         self.inbox = due;
         while let Some(posting) = self.inbox.pop_front() {
             let Posting { from, ref record, .. } = posting;
+            let posted = PostingSlice::in_slice(env.posting_slice(), env.slice);
+            let target = Target { processes: env.processes, own: None };
+            let links = &mut *env.links;
+            let mut answer = |answer: &Record, bytes: &[u8]| {
+                links.send_in_slabs(from, &Record { posted, ..answer.clone() }, RawBytes::of_slice(bytes));
+                true
+            };
             match arrival::take(
                 env.memory,
                 env.completer,
@@ -310,6 +318,7 @@ impl PointToPointEngine {
                 (record, record.payload.as_slice()),
                 None,
                 true,
+                (&target, &mut answer),
             )? {
                 Arrived::NoRoom => {
                     self.inbox.push_front(posting);

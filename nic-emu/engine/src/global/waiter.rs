@@ -30,6 +30,7 @@ use crate::memory::queue::PostedReceives;
 use crate::memory::ring::{CELL_WORDS, LABEL};
 use crate::memory::transfer::Range;
 use crate::memory::{Corrupt, ENTRIES, NicMemory, Rank, RequestId};
+use crate::one_sided::Target;
 use crate::policy::Pacing;
 use crate::threads::completer::{Completer, Touched};
 use smallvec::SmallVec;
@@ -290,7 +291,21 @@ impl Pass<'_, '_> {
                 finish_send(self.memory, completer, from, &record)?;
             }
             Kind::Send if self.may_take(from, &record, shown.payload_bytes())? => {
-                match arrival::take(self.memory, completer, from, (&record, shown), Some(self.own), false) {
+                let target = Target { processes: self.own.processes, own: Some(self.own.rank) };
+                let mut has_answered = false;
+                let mut reply = |reply: &Record, bytes: &[u8]| {
+                    let answered = answer(&reply.header(bytes.len()), RawBytes::of_slice(bytes));
+                    has_answered |= answered;
+                    answered
+                };
+                let operations = (&target, &mut reply as &mut dyn FnMut(&Record, &[u8]) -> bool);
+                let of = (&record, shown);
+                let taken =
+                    arrival::take(self.memory, completer, from, of, Some(self.own), false, operations);
+                if has_answered {
+                    self.note_sent(from, PATIENT_RECORDS)?;
+                }
+                match taken {
                     Err(GlobalError::Corrupt(corrupt)) => return Err(corrupt),
                     Err(_) | Ok(Arrived::NoRoom) => return Ok(Taken::Stays),
                     Ok(Arrived::Taken { answer: told, .. }) => {
@@ -581,10 +596,14 @@ impl Pass<'_, '_> {
         }
         let mut words = [0; CELL_WORDS];
         words[..LABEL].copy_from_slice(&record.words);
-        let Some(PointToPoint::Send(send)) = PointToPoint::decode(&words) else { return Ok(false) };
+        let (send, is_operation) = match PointToPoint::decode(&words) {
+            Some(PointToPoint::Send(send)) => (send, false),
+            Some(PointToPoint::Operate(message)) => (message, true),
+            _ => return Ok(false),
+        };
         let may_be = match send.payload {
             Payload::Inline(_) => payload_bytes == 0,
-            _ if payload_bytes == 0 => self.can_land(&send, &words)?,
+            _ if payload_bytes == 0 && !is_operation => self.can_land(&send, &words)?,
             _ => payload_bytes as u64 == send.bytes,
         };
         Ok(may_be && self.memory.local_rank(send.destination)?.is_some())
@@ -724,6 +743,7 @@ mod tests {
         remote.rest.set(8);
         let own = Own {
             rank: LocalRank(0),
+            processes: &crate::channel::OwnProcess,
             sent_from: &|_, _| None,
             received_in: &|_, _| None,
             stays_for: &|_| false,

@@ -197,6 +197,9 @@ pub enum PointToPoint {
     Send(SendDescriptor),
     /// A receive.
     Receive(ReceiveDescriptor),
+    /// In a send ring: what is asked of a rank's memory or of its door, as [`crate::one_sided`] says. It has
+    /// the words of a send.
+    Operate(SendDescriptor),
     /// Take back the descriptor with this request, if it has not been matched; `destination` is that of the
     /// send.
     Cancel {

@@ -5,6 +5,7 @@ use crate::memory::breaches::Breaches;
 use crate::memory::claims::Claims;
 use crate::memory::contexts::{ContextCounters, SLOTS};
 use crate::memory::descriptor::INLINE_BYTES;
+use crate::memory::door::{DOORS, Door};
 use crate::memory::doorbell::{COUNTER_BITS, RingKind};
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
@@ -74,6 +75,7 @@ pub(super) const MAGIC: u64 = {
         size_of::<NodeState>(),
         size_of::<Transfer>(),
         size_of::<Edge>(),
+        size_of::<Door>(),
         offset_of!(Header, slice),
         offset_of!(Header, pools),
         offset_of!(Pools, departed_instances),
@@ -148,6 +150,8 @@ pub struct Header {
     pub slice: SliceState,
     /// Free lists of the pools.
     pub pools: Pools,
+    /// Requests for locks of windows that wait, the oldest first; processor only.
+    pub lock_requests: Queue,
     /// Who has to be woken when something is posted.
     pub attention: Attention,
     /// What waits for a global slice; all zeros on one node.
@@ -396,6 +400,7 @@ pub struct Layout {
     pub(super) window_count: usize,
     pub(super) lanes: usize,
     pub(super) edges: usize,
+    pub(super) doors: usize,
     pub(super) nodes: usize,
     pub(super) node_count: usize,
     pub(super) groups: usize,
@@ -469,6 +474,7 @@ impl Layout {
             window_count,
             lanes: region(local * LANE_BYTES),
             edges: region(local * EDGES * size_of::<Edge>()),
+            doors: region(local * DOORS * size_of::<Door>()),
             nodes: region(node_count * size_of::<NodeState>()),
             node_count,
             groups: region(SLOTS as usize * group_stride),
@@ -511,7 +517,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.breaches, layout.landings, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.chain_links, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.brought, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
+            let starts = [layout.control, layout.breaches, layout.landings, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.chain_links, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.doors, layout.groups, layout.context_slots, layout.brought, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }

@@ -15,6 +15,7 @@
 //!               windows           slots for pipelined copies
 //!               lanes             what flows through them to other members
 //!               edges             cells of neighbours in topologies                 576 bytes each
+//!               doors             locks of ranks' parts of windows                  64 bytes each
 //!               nodes             what is ahead of its match, who waits            64 bytes each, jobs of several nodes only
 //!               groups            nodes of each communicator                       jobs of several nodes only
 //!               brought           what other nodes brought each instance           jobs of several nodes only
@@ -43,6 +44,7 @@
 //! | `contexts`, `groups`, `root` | numbers that tell communicators apart, their nodes, and roots of collectives |
 //! | `instance`, `members`, `departure` | collectives under way |
 //! | `node_state` | messages to and from each other node |
+//! | `door` | who may work on a rank's part of a window |
 //! | `lane`, `edge` | bytes that ranks of a node give each other without the NIC |
 //! | `abort_record`, `abort`, `breaches` | who ended the job; which communicators are broken |
 
@@ -69,6 +71,7 @@ mod with_token {
     mod corrupt;
     pub mod departure;
     pub mod descriptor;
+    pub mod door;
     pub mod edge;
     pub mod few;
     pub mod groups;

@@ -3,6 +3,7 @@
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock};
 use crate::memory::breaches::Breaches;
 use crate::memory::contexts::{self, Context};
+use crate::memory::door::{DOORS, Door};
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
@@ -353,6 +354,15 @@ impl NicMemory {
         let i = rank * EDGES + checked("edge", edge, EDGES)?;
         // SAFETY: the region holds `EDGES` edges per local rank and both indices were checked.
         Ok(unsafe { self.at(self.layout.edges + i * size_of::<Edge>()) })
+    }
+
+    /// A door of a local rank.
+    #[inline]
+    pub fn door(&self, local_rank: LocalRank, door: u32) -> Result<&Door, Corrupt> {
+        let rank = self.checked(local_rank)?;
+        let i = rank * DOORS + checked("door", door, DOORS)?;
+        // SAFETY: the region holds `DOORS` doors per local rank and both indices were checked.
+        Ok(unsafe { self.at(self.layout.doors + i * size_of::<Door>()) })
     }
 
     /// The words of a context's group: its context plus one, then a bit per node. None on one node.

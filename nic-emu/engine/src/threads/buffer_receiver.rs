@@ -19,9 +19,10 @@ use crate::memory::request::Delivery;
 use crate::memory::ring::{LABEL, Words};
 use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{
-    Context, Corrupt, FIRST_MATCHED_CONTEXT, LocalRank, MESSAGE_ENTRIES, NicMemory, Rank, RankBlock,
-    RequestId,
+    CommRank, Context, Corrupt, FIRST_MATCHED_CONTEXT, LocalRank, MESSAGE_ENTRIES, NicMemory, Rank,
+    RankBlock, RequestId,
 };
+use crate::one_sided::{Served, serve_lock};
 use crate::threads::breach;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::collective_arrivals;
@@ -186,9 +187,35 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
                 return self.cancel_send(local_rank, request, destination);
             }
             (Some(PointToPoint::Continue { transfer }), RingKind::Send) => self.dma.grant_more(transfer)?,
+            (Some(PointToPoint::Operate(message)), RingKind::Send) => {
+                return self.handle_operation(local_rank, words, &message);
+            }
             _ => {
                 let what = if ring == RingKind::Send { "send descriptor" } else { "receive descriptor" };
                 return Err(Corrupt { what, value: words[KIND], limit: 0 });
+            }
+        }
+        Ok(true)
+    }
+
+    /// An operation of a rank of this node on another one's memory, or on its door: what concerns this node
+    /// ranks do by themselves, but for locks that they wait for.
+    fn handle_operation(
+        &mut self,
+        sender: LocalRank,
+        words: &Words,
+        message: &SendDescriptor,
+    ) -> Result<bool, Corrupt> {
+        let Some(target) = self.memory.local_rank(message.destination)? else {
+            return self.push_outbound(sender, words);
+        };
+        match serve_lock(self.completer, (target, self.memory.job_rank(sender)), message)? {
+            Served::NoRoom => return Ok(false),
+            Served::Waits => {}
+            Served::Done if message.request == RequestId::NONE => {}
+            Served::Done => {
+                let to = (sender, message.request);
+                self.completer.complete(to, (CommRank(0), 0, 0), &Delivery::InPlace)?;
             }
         }
         Ok(true)

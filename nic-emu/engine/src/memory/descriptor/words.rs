@@ -93,6 +93,7 @@ const SEND: u8 = 1;
 const RECEIVE: u8 = 2;
 const CANCEL: u8 = 3;
 const CONTINUE: u8 = 4;
+const OPERATE: u8 = 5;
 
 #[inline]
 const fn pair(low: u32, high: u32) -> u64 {
@@ -456,6 +457,11 @@ impl PointToPoint {
     pub fn encode(&self) -> Words {
         match self {
             PointToPoint::Send(send) => send.encode(),
+            PointToPoint::Operate(operation) => {
+                let mut words = operation.encode();
+                words[0] = words[0] & !0xff | OPERATE as u64;
+                words
+            }
             PointToPoint::Receive(receive) => receive.encode(),
             PointToPoint::Cancel { request, destination } => {
                 [CANCEL as u64, 0, 0, pair(destination.0, request.0), 0, 0, 0, 0]
@@ -468,8 +474,8 @@ impl PointToPoint {
     #[inline]
     pub fn decode(words: &Words) -> Option<Self> {
         let meta = low(words[0]);
-        match meta as u8 {
-            SEND => Some(PointToPoint::Send(SendDescriptor {
+        let send = || {
+            Some(SendDescriptor {
                 context: Context(high(words[0])),
                 source: CommRank(low(words[1])),
                 tag: high(words[1]) as i32,
@@ -480,7 +486,11 @@ impl PointToPoint {
                 synchronous: (meta >> 8) as u8 != 0,
                 check: check_of(words),
                 payload: Payload::decode((meta >> 16) as u8, [words[4], words[5], words[6]])?,
-            })),
+            })
+        };
+        match meta as u8 {
+            SEND => send().map(PointToPoint::Send),
+            OPERATE => send().map(PointToPoint::Operate),
             RECEIVE => Some(PointToPoint::Receive(ReceiveDescriptor {
                 context: Context(high(words[0])),
                 source: CommRank(low(words[1])),
@@ -617,6 +627,8 @@ mod tests {
                 context, source, tag, bytes, signature, destination, request, synchronous, check, payload
             };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
+            let operation = PointToPoint::Operate(send);
+            prop_assert_eq!(PointToPoint::decode(&operation.encode()), Some(operation));
             let buffered = SendDescriptor { request: RequestId::NONE, synchronous: false, ..send }.encode();
             let (ranks, said) = ((source, destination), (send.length(), check));
             match (payload, payload.encode()) {
