@@ -2851,6 +2851,44 @@ int PMPI_Type_toint(MPI_Datatype datatype);
 MPI_Win PMPI_Win_fromint(int win);
 int PMPI_Win_toint(MPI_Win win);
 
+/* What MPI-1 had and MPI-3.0 has removed (chapter 17), for programs that define MPI1_COMPATIBILITY.
+ * Other libraries of the ABI may lack it. MPI_LB and MPI_UB are for MPI_Type_struct alone; the combiners are
+ * there to be compared with: no datatype has one. */
+#ifdef MPI1_COMPATIBILITY
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+#define MPI_LB                         ((MPI_Datatype) 0x401)
+#define MPI_UB                         ((MPI_Datatype) 0x402)
+#define MPI_COMBINER_HVECTOR_INTEGER   1001
+#define MPI_COMBINER_HINDEXED_INTEGER  1002
+#define MPI_COMBINER_STRUCT_INTEGER    1003
+int MPI_Address(void *location, MPI_Aint *address);
+int MPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent);
+int MPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[],
+    MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+    MPI_Datatype *newtype);
+int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement);
+int MPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[],
+    MPI_Datatype array_of_types[], MPI_Datatype *newtype);
+int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
+int PMPI_Address(void *location, MPI_Aint *address);
+int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent);
+int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[],
+    MPI_Datatype oldtype, MPI_Datatype *newtype);
+int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+    MPI_Datatype *newtype);
+int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement);
+int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[],
+    MPI_Datatype array_of_types[], MPI_Datatype *newtype);
+int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
+#endif /* MPI1_COMPATIBILITY */
+
 /* Conversions between C and Fortran (19.3.4, 19.3.5).
  * The standard has these functions, its ABI has not, because MPI_Fint depends on the Fortran compiler.
  * They are built here from what the ABI has, so a program that uses them still runs with any library. */

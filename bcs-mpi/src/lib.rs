@@ -13,7 +13,7 @@
 //! 4. [`api`]: the BCS API, the few calls that everything maps on. [`progress`]: what futures of collective
 //!    operations are made of: members, messages between them, meetings on the NIC.
 //! 5. Calls about one object: [`attributes`], [`group`], [`datatype`], [`request`].
-//! 6. [`point_to_point`]: sends, receives, probes.
+//! 6. [`point_to_point`]: sends, receives, probes. [`partitioned`]: messages that go part by part.
 //! 7. [`communicator`]: communicators are asked, made, split and freed. [`collective`]: collective
 //!    operations, their algorithms and their forms.
 //! 8. [`topology`]: topologies are made and asked. [`window`]: one-sided communication. [`environment`]: the
@@ -40,6 +40,7 @@ pub mod info;
 pub mod kind;
 pub mod lasting;
 pub mod object;
+pub mod partitioned;
 pub mod point_to_point;
 pub mod process;
 pub mod progress;

@@ -24,9 +24,30 @@ fn messages_of_every_kind_reach_other_nodes() {
 }
 
 #[test]
+fn what_is_sent_part_by_part_arrives_part_by_part_on_other_nodes() {
+    holds_on("partitioned", 2, 2);
+    holds_on("partitioned", 5, 3);
+    for (ranks, nodes) in [(2, 2), (3, 2)] {
+        holds_as_told("partitioned", &Job { nodes, ..Job::of(ranks) }, &["threads"]);
+    }
+    holds_on("parts_while_computing", 2, 2);
+    let job = |ranks, nodes| Job { nodes, limit: Duration::from_secs(300), ..Job::of(ranks) };
+    holds_as_told("partitioned", &job(2, 2), &["large"]);
+    for (ranks, nodes, rounds) in [(2, 2, 10_000), (4, 2, 2_000)] {
+        holds_as_told("partitioned", &job(ranks, nodes), &["often", &times(rounds).to_string()]);
+    }
+}
+
+#[test]
 fn what_was_sent_gets_there_while_the_rank_computes() {
     holds_on("sent_before_computing", 2, 2);
     holds("sent_before_computing", &Job { nodes: 2, transport: Transport::Quic, ..Job::of(2) });
+}
+
+#[test]
+fn a_send_whose_receive_has_begun_ends_while_the_receiver_computes() {
+    holds_on("received_while_computing", 2, 2);
+    holds("received_while_computing", &Job { nodes: 2, transport: Transport::Quic, ..Job::of(2) });
 }
 
 #[test]
@@ -47,6 +68,8 @@ fn they_go_over_quic_as_over_tcp() {
     ] {
         holds(name, &job(ranks, nodes));
     }
+    holds("partitioned", &job(3, 2));
+    holds("parts_while_computing", &job(2, 2));
     holds_as_told("early", &job(3, 3), &["500", "65536", "50"]);
     holds_as_told("large_vectors", &job(3, 3), &["1048584"]);
 }
@@ -73,6 +96,9 @@ fn they_go_over_libfabric_as_over_tcp() {
         holds(name, &job(ranks, nodes));
     }
     holds("sent_before_computing", &job(2, 2));
+    holds("partitioned", &job(3, 2));
+    holds("parts_while_computing", &job(2, 2));
+    holds_as_told("partitioned", &job(2, 2), &["large"]);
     holds_as_told("long_messages", &job(4, 2), &["4"]);
     holds_as_told("large_vectors", &job(3, 3), &["1048584"]);
 }

@@ -114,6 +114,18 @@ fn the_odd_one_out_is_reported() {
 }
 
 #[test]
+fn partitions_that_nobody_makes_ready_are_reported() {
+    for job in [Job::of(2), Job { nodes: 2, ..Job::of(2) }] {
+        let report = end_as(&job, "parts").finding.expect("a deadlock");
+        let (sends, receives) = ("MPI_Psend_init to 1", "MPI_Precv_init from 0");
+        for (rank, what) in [(0, sends), (1, receives)] {
+            let line = format!("rank {rank}: waits in {what}, tag 4, 200000 bytes, MPI_COMM_WORLD");
+            assert!(report.contains(&line), "{report}");
+        }
+    }
+}
+
+#[test]
 fn groups_that_call_different_collectives_are_reported() {
     let report = end(3, "groups").finding.expect("a mismatch");
     assert!(report.contains("rank 0: MPI_Barrier"), "{report}");

@@ -223,6 +223,54 @@ fn persistent_and_generalized_requests_live_as_the_standard_says() {
 }
 
 #[test]
+fn what_is_sent_part_by_part_arrives_part_by_part_however_both_ends_cut_it() {
+    holds_with("partitioned", &[1, 2, 5]);
+    holds("partitioned", &Job { cross_memory: CrossMemory::Off, ..Job::of(2) });
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("partitioned", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn a_quarter_of_a_gigabyte_arrives_part_by_part() {
+    holds_as_told("partitioned", &Job::of(2), &["large"]);
+    holds_as_told("partitioned", &Job { cross_memory: CrossMemory::Off, ..Job::of(2) }, &["large"]);
+}
+
+#[test]
+fn partitioned_requests_are_started_made_and_freed_as_often_as_wanted() {
+    let rounds = times(10_000).to_string();
+    for ranks in [1, 2, 5] {
+        holds_as_told("partitioned", &Job::of(ranks), &["often", &rounds]);
+    }
+}
+
+#[test]
+fn parts_that_are_ready_get_there_while_either_end_computes() {
+    holds_with("parts_while_computing", &[2]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("parts_while_computing", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn a_send_whose_receive_has_begun_ends_while_the_receiver_computes() {
+    holds_with("received_while_computing", &[2]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("received_while_computing", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn threads_make_parts_ready_and_see_them_arrive_at_the_same_time() {
+    for ranks in [1, 2, 3] {
+        holds_as_told("partitioned", &Job::of(ranks), &["threads"]);
+    }
+}
+
+#[test]
+fn a_program_of_the_first_standard_runs_as_it_was_written() {
+    holds_with("first_standard", &[1, 2, 3]);
+}
+
+#[test]
 fn a_matched_message_is_received_by_its_handle_alone() {
     holds_with("matched", &[1, 2, 5]);
     let slice = SliceLength::Fixed(Duration::from_micros(200));

@@ -13,6 +13,7 @@ use super::contexts::Contexts;
 use super::group::Group;
 use super::hints::Hints;
 use super::history::History;
+use super::partitioned::Partitioned;
 use super::topology::wiring::Wiring;
 use super::topology::{Neighbours, Topology};
 use crate::constants::*;
@@ -73,7 +74,9 @@ pub struct Communicator {
     pub hints: Hints,
     /// The session that it comes from, by its group or its parent; MPI_SESSION_NULL if none.
     pub session: MPI_Session,
-    /// Every collective operation that is under way here has a clone of this.
+    /// Partitioned operations that were initialised here.
+    pub partitioned: Partitioned,
+    /// Every collective operation that is under way here has a clone of this, and every partitioned one.
     pub in_use: Arc<()>,
 }
 
@@ -102,6 +105,7 @@ impl Communicator {
             wiring: Wiring::Unmade,
             hints: Hints::default(),
             session: MPI_SESSION_NULL,
+            partitioned: Partitioned::default(),
             in_use: Arc::default(),
             group,
         }

@@ -3,7 +3,8 @@
 //!
 //! - [`attributes`], [`group`], [`datatype`], [`error_handler`], [`session`];
 //! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
-//! - [`topology`], [`hints`], [`history`], `contexts`, [`communicator`], [`communicators`];
+//! - [`topology`], [`hints`], [`history`], [`partitioned`], `contexts`, [`communicator`],
+//!   [`communicators`];
 //! - [`attached_buffer`], [`request`], [`window`].
 
 pub mod attached_buffer;
@@ -17,6 +18,7 @@ pub mod error_handler;
 pub mod group;
 pub mod hints;
 pub mod history;
+pub mod partitioned;
 pub mod request;
 pub mod session;
 pub mod topology;

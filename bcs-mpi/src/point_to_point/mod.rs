@@ -12,6 +12,7 @@ mod receive;
 mod send;
 mod sendrecv;
 
+pub use envelope::Peer;
 pub(crate) use envelope::send_tag;
 pub use probe::probe;
 pub use receive::recv;

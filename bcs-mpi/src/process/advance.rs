@@ -107,7 +107,7 @@ impl Guard {
     /// As there.
     pub fn begin(&mut self, mut steps: Steps) -> MpiResult<State> {
         match poll(self, steps.future.as_mut()) {
-            Poll::Ready(Ok(())) => Ok(State::nothing()),
+            Poll::Ready(Ok(())) => Ok(State::Complete(Finished::well(steps.about.status))),
             Poll::Ready(Err(error)) if error.problem().ends_job() => Err(error),
             Poll::Ready(Err(error)) => Ok(State::Complete(Finished::failed(error))),
             Poll::Pending => Ok(self.progress.add(steps)),

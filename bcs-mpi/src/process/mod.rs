@@ -23,6 +23,7 @@ pub use advance::drive;
 pub use guard::{Guard, LifePhase, enter, phase};
 pub(crate) use guard::{activate, deactivate, put};
 pub use state::Process;
+pub(crate) use task::cannot_go_on;
 pub(crate) use task::ready;
 pub use task::{unguarded, with};
 pub(crate) use watch::Watch;

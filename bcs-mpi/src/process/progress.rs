@@ -46,10 +46,10 @@ pub struct Progress {
 
 impl Progress {
     /// Adds an operation, which is advanced when the process is; answers what its request waits for.
-    pub fn add(&mut self, Steps { what, future }: Steps) -> State {
+    pub fn add(&mut self, Steps { what, about, future }: Steps) -> State {
         let end = End::default();
         self.tasks.push_back(Task { future, end: end.clone() });
-        State::Steps(Box::new(UnderWay { end, what }))
+        State::Steps(Box::new(UnderWay { end, what, about }))
     }
 
     /// True when there is no operation under way.

@@ -31,6 +31,15 @@ pub fn poll<T>(guard: &mut Guard, future: Pin<&mut (impl Future<Output = T> + ?S
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
+/// The error of an operation that has begun: what the NIC has no room for ends the job.
+#[cold]
+pub(crate) fn cannot_go_on(error: MpiError) -> MpiError {
+    match error.problem() {
+        Problem::Exhausted(text) => MpiError::new(Problem::Nic(text.clone())),
+        _ => error,
+    }
+}
+
 /// Lends the process to a step of the future that is being polled.
 ///
 /// What the NIC has no room for ends the job: the operation cannot go on, and others may still read and
@@ -44,10 +53,7 @@ pub fn with<R>(step: impl FnOnce(&mut Guard) -> MpiResult<R>) -> MpiResult<R> {
     // SAFETY: `poll` has noted the guard that it borrows for the time of the poll, and nobody else refers
     // to it: the note is null until the step is over.
     match unsafe { guard.as_mut() } {
-        Some(guard) => step(guard).map_err(|error| match error.problem() {
-            Problem::Exhausted(text) => MpiError::new(Problem::Nic(text.clone())),
-            _ => error,
-        }),
+        Some(guard) => step(guard).map_err(cannot_go_on),
         None => Err(MpiError::new(Problem::Nic("an operation was advanced outside of an MPI call".into()))),
     }
 }

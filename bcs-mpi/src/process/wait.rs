@@ -118,6 +118,20 @@ impl Guard {
         self.look_and_wait(Some(request), what, ready)
     }
 
+    /// Waits as [`Self::wait_for_some`] for this request of the NIC alone.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    #[inline]
+    pub fn wait_for_one<T>(
+        &mut self,
+        request: RequestId,
+        what: &WaitingFor,
+        ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
+        self.look_and_wait(Some(request), |_| *what, ready)
+    }
+
     #[inline]
     fn look_and_wait<T>(
         &mut self,

@@ -29,7 +29,7 @@ pub use meeting::Arrival;
 pub use members::{Join, Members, Membership, Message};
 pub use memory::Memory;
 pub use nodes::{Branch, Nodes, binomial};
-pub use party::{Joins, Party};
+pub use party::{Joins, PARTITIONED_TAGS, Party, partitioned_tag};
 pub use pending::{Pending, misfit};
 pub use plan::Plan;
 pub(crate) use released::{take_board, take_result};

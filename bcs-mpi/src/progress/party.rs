@@ -53,6 +53,19 @@ fn tag(sequence: u32, call: Primitive) -> i32 {
     !((sequence << CALL_BITS | call.index() as u32) & i32::MAX as u32).cast_signed()
 }
 
+/// Numbers that no call has, below that of the wildcard: in tags they stand for partitioned operations.
+const NO_CALLS: u32 = (1 << CALL_BITS) - 1 - Primitive::COUNT as u32;
+
+/// Tags that partitioned operations have for themselves in the context of collectives.
+pub const PARTITIONED_TAGS: u32 = NO_CALLS << (31 - CALL_BITS);
+
+/// One of these tags.
+pub fn partitioned_tag(number: u32) -> i32 {
+    debug_assert!(number < PARTITIONED_TAGS, "tag {number} of {PARTITIONED_TAGS}");
+    let (sequence, call) = (number / NO_CALLS, Primitive::COUNT as u32 + number % NO_CALLS);
+    !((sequence << CALL_BITS | call) & i32::MAX as u32).cast_signed()
+}
+
 /// The members of a communicator in one collective operation.
 #[derive(Clone, Debug)]
 pub struct Party {

@@ -128,6 +128,20 @@ fn wait_for(
                 return Ok(finished);
             }
             let what = process.waiting_for(call, *request, count)?;
+            while let Some(one) = process.one_of_several(*request)? {
+                let finished = process.wait_for_one(one, &what, |process| {
+                    // Where threads call at the same time, another one may have taken it.
+                    if process.port.is_pending(one) && !process.is_shared() {
+                        return Ok(None);
+                    }
+                    let finished = poll(process, request)?;
+                    let is_taken = finished.is_none() && process.one_of_several(*request)? != Some(one);
+                    Ok((finished.is_some() || is_taken).then_some(finished))
+                })?;
+                if let Some(finished) = finished {
+                    return Ok(finished);
+                }
+            }
             process.wait_for_some(&what, |process| poll(process, request))
         }
     }

@@ -44,6 +44,11 @@ impl Process {
         }
     }
 
+    /// Of a handle's operation of several messages, one that is under way ([`State::one_of_several`]).
+    fn one_of_several(&mut self, handle: MPI_Request) -> MpiResult<Option<RequestId>> {
+        Ok(self.request(handle)?.state.one_of_several())
+    }
+
     /// Whether all operations of the NIC that are under way are those of these requests.
     fn has_no_others(&mut self, requests: &[MPI_Request]) -> MpiResult<bool> {
         let mut own = 0;
@@ -203,7 +208,7 @@ fn keep(process: &mut Process, handle: MPI_Request, finished: Finished) {
 /// No such request; what a generalized request's free function answers.
 pub fn free(handle: &mut MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
-    refuse_collective(&mut process, *handle, "complete it with MPI_Wait or MPI_Test")?;
+    refuse_lasting(&mut process, *handle, "complete it with MPI_Wait or MPI_Test")?;
     let freed = std::mem::replace(handle, MPI_REQUEST_NULL);
     if freed == BUFFERED {
         return Ok(());
@@ -241,15 +246,14 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
     Ok(())
 }
 
-/// A collective operation that is under way can be neither freed nor cancelled (MPI-5.0, §6.12).
-fn refuse_collective(process: &mut Process, handle: MPI_Request, instead: &str) -> MpiResult {
+/// A collective operation that is under way can be neither freed nor cancelled (MPI-5.0, §6.12), and a
+/// partitioned one (§4.2) just as little.
+fn refuse_lasting(process: &mut Process, handle: MPI_Request, instead: &str) -> MpiResult {
     if handle == BUFFERED || plain(&process.port, handle).is_some() {
         return Ok(());
     }
-    if !process.request(handle)?.state.is_collective() {
-        return Ok(());
-    }
-    let allowed = format!("a collective operation is under way with it; {instead}");
+    let Some(noun) = process.request(handle)?.state.lasting() else { return Ok(()) };
+    let allowed = format!("{noun} is under way with it; {instead}");
     Err(MpiError::argument(MPI_ERR_REQUEST, "request", format!("{:#x}", handle.0), allowed))
 }
 
@@ -272,7 +276,7 @@ pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
 /// No such request, or none that is active; what a generalized request's cancel function answers.
 pub fn cancel(handle: MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
-    refuse_collective(&mut process, handle, "it cannot be taken back")?;
+    refuse_lasting(&mut process, handle, "it cannot be taken back")?;
     // That of a buffered send is complete already: there is nothing to take back.
     if handle == BUFFERED {
         return Ok(());

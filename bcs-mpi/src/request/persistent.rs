@@ -11,6 +11,22 @@ pub fn create(process: &mut Process, starter: Box<dyn Starter>, comm: MPI_Comm) 
     process.requests.insert(State::Persistent(Box::new(Persistent { starter, active: None })), comm)
 }
 
+/// What starts a request, whether it is active, and its communicator; none if it is no persistent one.
+///
+/// # Errors
+/// No such request.
+pub(crate) fn starter(
+    process: &mut Process,
+    handle: MPI_Request,
+) -> MpiResult<Option<(&dyn Starter, bool, MPI_Comm)>> {
+    if handle == BUFFERED || plain(&process.port, handle).is_some() {
+        return Ok(None);
+    }
+    let Request { state, comm } = process.request(handle)?;
+    let State::Persistent(persistent) = state else { return Ok(None) };
+    Ok(Some((&*persistent.starter, persistent.active.is_some(), *comm)))
+}
+
 fn not_startable(why: &str) -> MpiError {
     MpiError::argument(
         MPI_ERR_REQUEST,
@@ -56,8 +72,9 @@ fn start_one(process: &mut Guard, handle: MPI_Request) -> MpiResult<bool> {
     }
     let steps = match persistent.starter.start(&mut parts).map_err(|error| error.of(*comm))? {
         Begun::Messages(state) => {
+            let posted = !matches!(state, State::Several(_)) || state.one_of_several().is_some();
             persistent.active = Some(state);
-            return Ok(true);
+            return Ok(posted);
         }
         Begun::Steps(steps) => steps,
     };

@@ -91,6 +91,12 @@ primitives! {
     RequestGetStatus   "MPI_Request_get_status"   immediate plain
     RequestFree        "MPI_Request_free"         immediate plain
     Cancel             "MPI_Cancel"               immediate plain
+    PsendInit          "MPI_Psend_init"           immediate plain
+    PrecvInit          "MPI_Precv_init"           immediate plain
+    Pready             "MPI_Pready"               immediate plain
+    PreadyRange        "MPI_Pready_range"         immediate plain
+    PreadyList         "MPI_Pready_list"          immediate plain
+    Parrived           "MPI_Parrived"             immediate plain
     Barrier            "MPI_Barrier"              blocking  plain
     Bcast              "MPI_Bcast"                blocking  sized
     Reduce             "MPI_Reduce"               blocking  sized

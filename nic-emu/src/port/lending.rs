@@ -81,6 +81,12 @@ impl Port {
         }
     }
 
+    /// Wakes the thread of this rank that sleeps: another one has completed what it waits for.
+    #[cold]
+    pub fn wake_own(&self) {
+        waiting::wake(&self.memory, self.local_rank);
+    }
+
     pub(super) fn wake_nic_thread(&self) {
         waiting::wake_nic_thread(&self.memory, self.wake_pipe.as_ref().map(|pipe| pipe.as_fd()));
     }

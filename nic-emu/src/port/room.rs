@@ -36,6 +36,20 @@ impl Port {
         if self.is_full(ring) { self.look_for_cell(ring) } else { None }
     }
 
+    /// Whether there are free cells for so many receives, those included that are held.
+    #[inline]
+    pub fn has_cells_for_receives(&mut self, count: usize) -> bool {
+        let count = count + self.held.len();
+        let has_cells = |port: &Self| {
+            let posted = port.heads.ahead_of(port.taken, RingKind::Receive);
+            posted as usize + count <= port.block().ring(RingKind::Receive).capacity() as usize
+        };
+        has_cells(self) || {
+            self.read_taken();
+            has_cells(self)
+        }
+    }
+
     /// Whether a ring has no free cell, by the taken word as last read.
     #[inline(always)]
     fn is_full(&self, ring: RingKind) -> bool {

@@ -9,7 +9,7 @@ use bcs_harness::refuse_attach;
 use nic_emu::channel::{
     self, Access, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
 };
-use nic_emu::host::clock::ticks;
+use nic_emu::host::clock::{now_ns, ticks};
 use nic_emu::host::cross_memory::CrossMemoryAttach;
 use nic_emu::host::mapping::create;
 use nic_emu::memory::numbers::RequestId;
@@ -277,6 +277,41 @@ fn the_sender_moves_every_byte_while_the_receiver_computes() {
                 bytes,
             );
         }
+    }
+}
+
+/// Both ends were in MPI when the sender filled its window; then the receiver left, and calls MPI no more.
+#[test]
+fn what_the_receiver_has_left_in_the_window_its_sender_moves() {
+    for bytes in SIZES.into_iter().filter(|&bytes| bytes > 0) {
+        let memory = nic_memory(true);
+        let transfer = memory.transfer(0).unwrap();
+        let policy = Policy { pipeline: true, ..Policy::measured(2, 2) };
+        let expected = pattern(bytes as u64, bytes);
+        let (mut source, mut destination) = (vec![0u8; bytes], vec![0u8; bytes]);
+        announce(&memory, DESTINATION, std::process::id(), Polling);
+        start(&memory, &source, &mut destination, Some(3));
+        let child = fork(|| {
+            source.copy_from_slice(&expected);
+            announce(&memory, SOURCE, std::process::id(), Polling);
+            grant(transfer, u64::MAX);
+            let filled = advance(&memory, 0, End::Source, &policy);
+            if !matches!(filled, Ok(Step::Progress)) || transfer.moved.load(Ordering::Acquire) > 0 {
+                return 3;
+            }
+            memory.rank(DESTINATION).unwrap().status.set_activity(Computing);
+            let began_ns = now_ns();
+            while !is_over(transfer) {
+                match advance(&memory, 0, End::Source, &policy) {
+                    Ok(Step::Finished) => assert!(finish(&memory, 0).unwrap().is_some()),
+                    Ok(_) if now_ns() - began_ns < 20_000_000_000 => std::thread::yield_now(),
+                    _ => return 4,
+                }
+            }
+            OK
+        });
+        assert_eq!(wait_for(child), OK, "{bytes} bytes");
+        assert!(destination == expected, "{bytes} bytes were not moved as they were sent");
     }
 }
 

@@ -267,6 +267,18 @@ int main(int argc, char **argv)
             MPI_Recv(many, 10, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Barrier(dup);
     }
+    if (!strcmp(how, "parts")) { /* half of a message is never ready */
+        static unsigned char parts[200000];
+        MPI_Request request;
+        if (rank == 0)
+            MPI_Psend_init(parts, 2, 100000, MPI_BYTE, 1, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        else
+            MPI_Precv_init(parts, 2, 100000, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        if (rank == 0)
+            MPI_Pready(1, request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
     if (!strcmp(how, "never_received")) { /* more messages than anybody keeps */
         static unsigned char bytes[8000];
         while (rank == 0)

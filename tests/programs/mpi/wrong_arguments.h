@@ -2,6 +2,7 @@
  * listen, and the judgement of an answer. */
 #ifndef WRONG_ARGUMENTS_H
 #define WRONG_ARGUMENTS_H
+#define MPI1_COMPATIBILITY
 #include "check.h"
 #include <signal.h>
 #include <unistd.h>
@@ -41,6 +42,7 @@ struct objects {
 /* Objects that were freed, what a call makes or frees, and a number that never was a handle. */
 static struct objects freed, made;
 static void *const made_up = (void *)0x123456789;
+static MPI_Request parted, arriving, idle;
 static MPI_Request active, started, inactive, receiving, sending, generalized, expected, another, requests[2];
 
 /* A handle in memory, as calls that change it want it. */
@@ -133,6 +135,28 @@ static void have_requests(void)
     MPI_Send_init(data, 1, MPI_INT, 0, 6, own, &started);
     MPI_Start(&started);
     MPI_Grequest_start(query, release, cancel, NULL, &generalized);
+}
+
+/* Partitioned requests of the two ends of a message, both active, and one that is not. */
+static void have_parts(void)
+{
+    have_requests();
+    MPI_Psend_init(data, 2, 1, MPI_INT, 0, 8, own, MPI_INFO_NULL, &parted);
+    MPI_Precv_init(room, 2, 1, MPI_INT, 0, 8, own, MPI_INFO_NULL, &arriving);
+    MPI_Psend_init(data, 2, 1, MPI_INT, 0, 9, own, MPI_INFO_NULL, &idle);
+    MPI_Start(&parted);
+    MPI_Start(&arriving);
+}
+
+static void end_parts(void)
+{
+    for (int part = 0; part < 2; part++)
+        MPI_Pready(part, parted);
+    MPI_Wait(&parted, MPI_STATUS_IGNORE);
+    MPI_Wait(&arriving, MPI_STATUS_IGNORE);
+    MPI_Request_free(&parted);
+    MPI_Request_free(&arriving);
+    MPI_Request_free(&idle);
 }
 
 static void renew_buffer(void)

@@ -147,6 +147,9 @@ which check results. Besides, every function that is done is called as it should
 turn, by a program made from a table (`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and
 why); and a test looks at the export of them all.
 
+Besides these there are the functions of MPI-1 that MPI-3.0 removed (`MPI_Address`, `MPI_Type_struct` and others,
+chapter 17), and `MPI_LB` and `MPI_UB` for `MPI_Type_struct`, for programs compiled with `-DMPI1_COMPATIBILITY`.
+
 The datatypes of a message and of its receive are compared where the user asks for it (`storm run --check-types`,
 [decisions.md](decisions.md)). Those of collective calls are compared always, as far as 16 bits of them tell (8 bits
 where each of two groups gives to the other). In `MPI_Gatherv`, `MPI_Scatterv` and `MPI_Allgatherv` they are compared

@@ -102,6 +102,19 @@ const INLINE_OPENING: &str = "\
 
 ";
 
+const REMOVED_OPENING: &str = "\
+/* What MPI-1 had and MPI-3.0 has removed (chapter 17), for programs that define MPI1_COMPATIBILITY.
+ * Other libraries of the ABI may lack it. MPI_LB and MPI_UB are for MPI_Type_struct alone; the combiners are
+ * there to be compared with: no datatype has one. */
+#ifdef MPI1_COMPATIBILITY
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+#define MPI_LB                         ((MPI_Datatype) 0x401)
+#define MPI_UB                         ((MPI_Datatype) 0x402)
+#define MPI_COMBINER_HVECTOR_INTEGER   1001
+#define MPI_COMBINER_HINDEXED_INTEGER  1002
+#define MPI_COMBINER_STRUCT_INTEGER    1003
+";
+
 /// The header's text.
 #[must_use]
 pub fn render(tables: &Tables) -> String {
@@ -113,6 +126,12 @@ pub fn render(tables: &Tables) -> String {
     for prefix in ["", "P"] {
         functions(&mut text, tables, prefix);
     }
+    text.push_str(REMOVED_OPENING);
+    for prefix in ["", "P"] {
+        let removed = tables.functions.iter().filter(|f| f.form == Form::Removed);
+        removed.for_each(|function| declare(&mut text, function, prefix, ""));
+    }
+    text.push_str("#endif /* MPI1_COMPATIBILITY */\n\n");
     text.push_str(INLINE_OPENING);
     for prefix in ["", "P"] {
         let inline = tables.functions.iter().filter(|f| f.form == Form::Inline);
@@ -233,14 +252,20 @@ fn functions(text: &mut String, tables: &Tables, prefix: &str) {
     for functions in exported.chunk_by(|one, next| one.chapter == next.chapter) {
         let chapter = functions[0].chapter;
         writeln!(text, "/* {} (chapter {chapter}) */", chapter_title(chapter)).unwrap();
-        for Function { name, returns, parameters, since, .. } in functions {
-            let (start, end) = (format!("{returns} {prefix}{name}("), format!(");{}", deprecation(*since)));
-            match parameters.is_empty() {
-                true => wrapped(text, &start, &["void"], &end),
-                false => wrapped(text, &start, parameters, &end),
-            }
+        for function in functions {
+            declare(text, function, prefix, &deprecation(function.since));
         }
         text.push('\n');
+    }
+}
+
+/// The declaration of a function.
+fn declare(text: &mut String, function: &Function, prefix: &str, note: &str) {
+    let Function { name, returns, parameters, .. } = function;
+    let (start, end) = (format!("{returns} {prefix}{name}("), format!(");{note}"));
+    match parameters.is_empty() {
+        true => wrapped(text, &start, &["void"], &end),
+        false => wrapped(text, &start, parameters, &end),
     }
 }
 

@@ -127,6 +127,8 @@ pub enum Form {
     Exported,
     /// In the header: the standard has it, its ABI has not.
     Inline,
+    /// In the library, which exports it, though MPI-3.0 has removed it.
+    Removed,
 }
 
 /// A function of the standard. Large-count functions (`NAME_c`) are functions of their own here.
@@ -158,7 +160,7 @@ impl Function {
     /// Whether the C edge defines it by a macro of its own ([`crate::prototypes`]).
     #[must_use]
     pub fn has_macro(&self) -> bool {
-        self.form == Form::Exported && self.large_form_of.is_none()
+        self.form != Form::Inline && self.large_form_of.is_none()
     }
 }
 
@@ -265,7 +267,7 @@ impl Tables {
     /// Every symbol that the library exports: its functions and their profiling twins, sorted.
     #[must_use]
     pub fn exported_symbols(&self) -> Vec<String> {
-        let exported = self.functions.iter().filter(|f| f.form == Form::Exported);
+        let exported = self.functions.iter().filter(|f| f.form != Form::Inline);
         let mut symbols: Vec<_> = exported.flat_map(|f| [f.name.clone(), f.profiling_name()]).collect();
         symbols.sort();
         symbols
@@ -395,12 +397,16 @@ fn row_functions(row: &Row) -> Result<Vec<Function>, TableError> {
         name: row.field(0).to_owned(),
         chapter: row.number(1)? as u8,
         since: row.since(2)?,
-        form: if row.field(3) == "inline" { Form::Inline } else { Form::Exported },
+        form: match row.field(3) {
+            "inline" => Form::Inline,
+            "removed" => Form::Removed,
+            _ => Form::Exported,
+        },
         large_form_of: None,
         returns: row.field(4),
         parameters: parameters("int", "int", "MPI_Aint"),
     };
-    if matches!(row.field(3), "-" | "inline") {
+    if matches!(row.field(3), "-" | "inline" | "removed") {
         return Ok(vec![plain]);
     }
     let large = Function {

@@ -6,8 +6,10 @@
 
 mod arrays;
 mod fortran;
+mod marked;
 
 pub use fortran::{create_f90_complex, create_f90_integer, create_f90_real, get_value_index, match_size};
+pub use marked::create_marked_struct;
 
 pub use crate::object::datatype::constructor::{Constructor, Unit};
 pub use crate::object::datatype::darray::Darray;

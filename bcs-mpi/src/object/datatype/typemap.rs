@@ -110,6 +110,11 @@ impl Type {
         self.ub - self.lb
     }
 
+    /// Whether its bounds were set, by itself or by a component.
+    pub fn has_markers(&self) -> bool {
+        self.bounds.markers.is_some()
+    }
+
     /// First byte of data, and bytes from there to the end of the last; 0 and 0 without data.
     pub fn true_extent(&self) -> (i64, i64) {
         self.bounds.data.map_or((0, 0), |(lb, ub)| (lb, ub - lb))

@@ -14,6 +14,6 @@ mod steps;
 pub use finished::Finished;
 pub use generalized::{Callbacks, Generalized};
 pub use requests::{BUFFERED, Matched, Request, Requests};
-pub use state::{Begun, Flush, Pair, Parts, Persistent, Starter, State};
+pub use state::{Begun, Flush, Pair, Parts, Persistent, Several, Starter, State};
 pub use status::{Status, Statuses};
-pub use steps::{End, Steps, UnderWay};
+pub use steps::{About, End, Steps, UnderWay};

@@ -9,7 +9,7 @@
 use super::finished::Finished;
 use super::generalized::Generalized;
 use super::status::Status;
-use super::steps::{Steps, UnderWay};
+use super::steps::{self, Steps, UnderWay};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::attached_buffer::{AttachedBuffers, Level};
@@ -19,6 +19,9 @@ use nic_emu::memory::numbers::RequestId;
 use nic_emu::outstanding::About;
 use nic_emu::port::Port;
 use nic_emu::status::WaitingFor;
+use std::any::Any;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// The parts of the process that operations of requests work with.
 pub struct Parts<'a> {
@@ -42,6 +45,8 @@ pub enum State {
     Pair(Box<Pair>),
     /// Messages of an attached buffer.
     Flush(Box<Flush>),
+    /// Several messages of one operation.
+    Several(Rc<RefCell<dyn Several>>),
     /// An operation of several steps.
     Steps(Box<UnderWay>),
     /// An operation that is started many times.
@@ -55,18 +60,21 @@ impl State {
     pub(crate) fn waits_for(&self) -> Option<WaitingFor> {
         match self {
             State::Flush(flush) => Some(flush.what),
+            State::Several(messages) => Some(messages.borrow().what()),
             State::Steps(steps) => Some(steps.what),
             State::Persistent(persistent) => persistent.active.as_ref()?.waits_for(),
             _ => None,
         }
     }
 
-    /// Whether a collective operation is under way, which can be neither freed nor cancelled (§6.12).
-    pub(crate) fn is_collective(&self) -> bool {
+    /// What is under way and can be neither freed nor cancelled: a collective operation (§6.12), or a
+    /// partitioned one (§4.2); none if nothing of these is.
+    pub(crate) fn lasting(&self) -> Option<&'static str> {
         match self {
-            State::Steps(_) => true,
-            State::Persistent(persistent) => persistent.active.as_ref().is_some_and(State::is_collective),
-            _ => false,
+            State::Several(_) => Some(steps::About::PARTITIONED.noun),
+            State::Steps(steps) => Some(steps.about.noun),
+            State::Persistent(persistent) => persistent.active.as_ref().and_then(State::lasting),
+            _ => None,
         }
     }
 
@@ -76,6 +84,15 @@ impl State {
         match self {
             State::Send(nic, _) | State::Receive(nic, _) => Some(*nic),
             State::Persistent(persistent) => persistent.active.as_ref().and_then(State::nic),
+            _ => None,
+        }
+    }
+
+    /// Of several messages, one that is under way; none where there is none, or it is another operation.
+    pub(crate) fn one_of_several(&self) -> Option<RequestId> {
+        match self {
+            State::Several(messages) => messages.borrow().under_way(),
+            State::Persistent(persistent) => persistent.active.as_ref()?.one_of_several(),
             _ => None,
         }
     }
@@ -112,6 +129,7 @@ impl State {
             },
             State::Pair(pair) => pair.look(parts),
             State::Flush(flush) => ended(flush.look(parts)),
+            State::Several(messages) => ended(messages.borrow_mut().look(parts.port)),
             State::Steps(steps) => ended(steps.take_end()),
             State::Generalized(generalized) => {
                 let callbacks = generalized.complete.then(|| Box::new(generalized.callbacks));
@@ -153,6 +171,22 @@ impl Pair {
     }
 }
 
+/// Several messages of one operation. All of them were posted, or are the program's to post: nobody has to do
+/// anything for the operation but look.
+pub trait Several {
+    /// Looks whether it is over; after that it has nothing to tell any more.
+    ///
+    /// # Errors
+    /// What it has failed with, and what the NIC does.
+    fn look(&mut self, port: &mut Port) -> MpiResult<Option<Status>>;
+
+    /// One of the messages that are under way, if there are some.
+    fn under_way(&self) -> Option<RequestId>;
+
+    /// What a hang report says of a rank that waits for it.
+    fn what(&self) -> WaitingFor;
+}
+
 /// A flush of an attached buffer that is under way.
 pub struct Flush {
     /// Whose buffer.
@@ -179,8 +213,9 @@ pub enum Begun {
     Steps(Steps),
 }
 
-/// Makes the operation of a persistent request, each time that it is started.
-pub trait Starter {
+/// Makes the operation of a persistent request, each time that it is started. Calls about requests of one
+/// kind find out by [`Any`] whether one is of theirs.
+pub trait Starter: Any {
     /// Starts the operation. Nothing is started where it fails.
     ///
     /// # Errors

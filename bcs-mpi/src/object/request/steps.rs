@@ -10,14 +10,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Steps {
     /// What a hang report says of a rank that waits for it.
     pub what: WaitingFor,
+    /// What its request tells.
+    pub about: About,
     /// The steps.
     pub future: Pin<Box<dyn Future<Output = MpiResult>>>,
 }
 
+/// What the request of an operation of several steps tells of the operation.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// What it is, in an error that says that it can be neither freed nor cancelled.
+    pub noun: &'static str,
+    /// Its status when it has ended well.
+    pub status: Status,
+}
+
+impl About {
+    /// A collective operation.
+    pub const COLLECTIVE: Self = Self { noun: "a collective operation", status: Status::EMPTY };
+
+    /// A partitioned one, a send.
+    pub const PARTITIONED: Self = Self { noun: "a partitioned operation", status: Status::EMPTY };
+}
+
 impl Steps {
-    /// One that this future carries out.
+    /// A collective operation that this future carries out.
     pub fn new(what: WaitingFor, future: impl Future<Output = MpiResult> + 'static) -> Self {
-        Self { what, future: Box::pin(future) }
+        Self::of(what, About::COLLECTIVE, future)
+    }
+
+    /// An operation of any kind that this future carries out.
+    pub fn of(what: WaitingFor, about: About, future: impl Future<Output = MpiResult> + 'static) -> Self {
+        Self { what, about, future: Box::pin(future) }
     }
 }
 
@@ -30,12 +54,14 @@ pub struct UnderWay {
     pub(crate) end: End,
     /// What a hang report says of a rank that waits for it.
     pub(crate) what: WaitingFor,
+    /// What else there is to tell of it.
+    pub(crate) about: About,
 }
 
 impl UnderWay {
     /// Takes its end, if it has ended.
     pub(crate) fn take_end(&mut self) -> MpiResult<Option<Status>> {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
-        end.map(|result| result.map(|()| Status::EMPTY)).transpose()
+        end.map(|result| result.map(|()| self.about.status)).transpose()
     }
 }

@@ -17,8 +17,9 @@ use super::buffer::Buffer;
 use super::copy::copy;
 use super::error::ChannelError;
 use super::pace::Pace;
+use super::peer::{Access, Direction, Peer};
 use super::piece::{Channel, End, Mine, Piece, Step};
-use super::process_memory::ProcessMemory;
+use super::process_memory::{ProcessMemory, is_done};
 use super::stores::Stores;
 use crate::memory::status::Activity;
 use crate::memory::sync::{AtomicU32, Ordering};
@@ -248,12 +249,47 @@ fn send<P: ProcessMemory, T: Fn() -> u64>(
     let window = piece.transfer.window.get();
     let flows = together(piece) && !goes_by_attach(piece)?;
     if window == 0 || !flows && piece.may_attach() {
-        return Ok(None);
+        return take_over(piece, buffer);
     }
     match Filling::lock(piece.memory, window - 1, piece.index, piece.policy)? {
         Some(filling) => fill_window(piece, &filling, buffer, stores).map(Some),
         None => Ok(Some(Step::Blocked)),
     }
+}
+
+/// The sender moves what it has put into the window itself, by attach, where the receiver does not drain the
+/// window: the receiver has left MPI since, and need not come back before the message is there (MPI-5.0,
+/// §3.7.4). None when there is nothing of that.
+fn take_over<P: ProcessMemory, T: Fn() -> u64>(
+    piece: &Piece<'_, P, T>,
+    buffer: &Buffer,
+) -> Result<Option<Step>, ChannelError> {
+    if piece.activity == Activity::Polling || !piece.may_attach() || !has_filled(piece.transfer) {
+        return Ok(None);
+    }
+    // The receiver may be back: then it drains the window.
+    let Some(receiver) = piece.transfer.pin(Worker::Destination) else { return Ok(None) };
+    let peer = Peer::of(piece.memory, piece.peer)?;
+    let mut done = 0;
+    while done < piece.policy.step_bytes && has_filled(piece.transfer) {
+        let (range, _) = next_filled(&receiver, piece.transfer)?;
+        let there = piece.transfer.destination_address.get().wrapping_add(range.offset);
+        let (direction, here) = (Direction::Write, buffer.at(range)?);
+        // SAFETY: the range is within the buffer that the program gave for this message, and both sides are
+        // pinned.
+        let moved = unsafe {
+            piece.processes.attach_all(&Access { direction, peer, here, there, bytes: range.bytes })
+        };
+        if !is_done(piece.memory, moved)? {
+            return Ok(None);
+        }
+        note_drained(&receiver);
+        if receiver.count_moved(range.bytes) {
+            return Ok(Some(Step::Finished));
+        }
+        done += range.bytes;
+    }
+    Ok((done > 0).then_some(Step::Progress))
 }
 
 fn fill_window<P: ProcessMemory, T: Fn() -> u64>(
