@@ -1,8 +1,9 @@
 //! One-sided communication: windows of all kinds, operations, synchronisations, on one node and on several.
 
 use super::{holds, holds_as_told, holds_with};
-use bcs_core::SliceLength;
+use bcs_core::{SliceLength, Transport};
 use bcs_harness::times;
+use nic_emu::host::CrossMemory;
 use std::time::Duration;
 use test_programs::launcher::Job;
 
@@ -57,6 +58,7 @@ fn loops_of_epochs_need_no_other_synchronisation() {
     holds_as_told("window_loops", &Job::of(2), &["10000"]);
     holds_as_told("window_loops", &Job::of(4), &["500"]);
     holds_as_told("window_loops", &on_nodes(3, 2), &["200"]);
+    holds_as_told("window_loops", &on_nodes(8, 4), &["60"]);
 }
 
 #[test]
@@ -76,6 +78,20 @@ fn threads_access_the_same_windows_at_the_same_time() {
 fn wrong_accesses_and_epochs_are_told() {
     holds_as_told("window_errors", &Job::of(3), &["without", "unattached"]);
     holds_as_told("window_errors", &on_nodes(4, 2), &["without", "unattached"]);
+}
+
+#[test]
+fn accesses_take_the_other_ways_too() {
+    let over_quic = |ranks| Job { transport: Transport::Quic, ..on_nodes(ranks, 2) };
+    holds("window_types", &over_quic(2));
+    holds_as_told("window_atomics", &over_quic(3), &["20"]);
+}
+
+/// What MPI_Win_allocate gives is mapped by all ranks of a node.
+#[test]
+fn where_attach_is_refused_mapped_windows_serve() {
+    let refused = |ranks| Job { cross_memory: CrossMemory::Off, ..Job::of(ranks) };
+    holds_as_told("window_loops", &refused(2), &["1000", "2"]);
 }
 
 #[test]

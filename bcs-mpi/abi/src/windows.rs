@@ -3,9 +3,7 @@
 use crate::edge::{Number, moved, result_string, wide};
 use crate::forms::own;
 use bcs_mpi::window::create::{self, PartOf};
-use bcs_mpi::window::{
-    TargetElements, active, combination, dynamic, fence, movement, passive, query, shared,
-};
+use bcs_mpi::window::{TargetElements, accumulate, active, dynamic, fence, movement, passive, query, shared};
 
 /// A part of a window.
 fn part(size: MPI_Aint, disp_unit: impl Number) -> PartOf {
@@ -80,7 +78,7 @@ answers! {
     MPI_Accumulate(
         origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op,
         win,
-    ) [timed(moved(origin_count, origin_datatype)) on win] = combination::accumulate(
+    ) [timed(moved(origin_count, origin_datatype)) on win] = accumulate::accumulate(
         own(origin_addr, origin_count, origin_datatype),
         &at(target_rank, target_disp, target_count, target_datatype),
         op,
@@ -89,7 +87,7 @@ answers! {
     MPI_Raccumulate(
         origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op,
         win,
-    ) -> request [timed(moved(origin_count, origin_datatype)) on win] = combination::raccumulate(
+    ) -> request [timed(moved(origin_count, origin_datatype)) on win] = accumulate::raccumulate(
         own(origin_addr, origin_count, origin_datatype),
         &at(target_rank, target_disp, target_count, target_datatype),
         op,
@@ -98,7 +96,7 @@ answers! {
     MPI_Get_accumulate(
         origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,
         target_disp, target_count, target_datatype, op, win,
-    ) [timed(moved(result_count, result_datatype)) on win] = combination::get_accumulate(
+    ) [timed(moved(result_count, result_datatype)) on win] = accumulate::get_accumulate(
         own(origin_addr, origin_count, origin_datatype),
         own(result_addr, result_count, result_datatype),
         &at(target_rank, target_disp, target_count, target_datatype),
@@ -108,7 +106,7 @@ answers! {
     MPI_Rget_accumulate(
         origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,
         target_disp, target_count, target_datatype, op, win,
-    ) -> request [timed(moved(result_count, result_datatype)) on win] = combination::rget_accumulate(
+    ) -> request [timed(moved(result_count, result_datatype)) on win] = accumulate::rget_accumulate(
         own(origin_addr, origin_count, origin_datatype),
         own(result_addr, result_count, result_datatype),
         &at(target_rank, target_disp, target_count, target_datatype),
@@ -116,7 +114,7 @@ answers! {
         win,
     );
     MPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win)
-    [timed(0) on win] = combination::fetch_and_op(
+    [timed(0) on win] = accumulate::fetch_and_op(
         own(origin_addr, 1, datatype),
         own(result_addr, 1, datatype),
         &at(target_rank, target_disp, 1, datatype),
@@ -124,7 +122,7 @@ answers! {
         win,
     );
     MPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win)
-    [timed(0) on win] = combination::compare_and_swap(
+    [timed(0) on win] = accumulate::compare_and_swap(
         own(origin_addr, 1, datatype),
         own(compare_addr, 1, datatype),
         own(result_addr, 1, datatype),

@@ -60,13 +60,10 @@ pub enum Access {
     },
     /// Those who have posted, since MPI_Win_start.
     Started(Vec<CommRank>),
-    /// Those whose locks are held; no mode where the program vouches that nobody else wants the lock.
-    Locked(BTreeMap<CommRank, Option<Mode>>),
-    /// Everybody, since MPI_Win_lock_all: the locks are taken when they are needed. Of whom it has been; no
-    /// mode as above.
+    /// Those whose locks are held ([`Window::locks`]).
+    Locked,
+    /// Everybody, since MPI_Win_lock_all: the locks are taken when they are needed.
     LockedAll {
-        /// Those that are held.
-        held: BTreeMap<CommRank, Option<Mode>>,
         /// The program vouches that nobody wants another lock.
         no_check: bool,
     },
@@ -75,7 +72,51 @@ pub enum Access {
 impl Access {
     /// Whether locks open the window.
     pub(crate) fn is_passive(&self) -> bool {
-        matches!(self, Access::Locked(_) | Access::LockedAll { .. })
+        matches!(self, Access::Locked | Access::LockedAll { .. })
+    }
+}
+
+/// The locks that this process holds, by member; no mode where the program vouches that nobody else wants
+/// the lock. They are few most of the time, and come and go: the room for them stays.
+#[derive(Debug, Default)]
+pub struct Locks(Vec<(CommRank, Option<Mode>)>);
+
+impl Locks {
+    fn find(&self, member: CommRank) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&member, |(member, _)| *member)
+    }
+
+    /// How a member's lock is held, if it is.
+    #[inline]
+    pub fn get(&self, member: CommRank) -> Option<Option<Mode>> {
+        self.find(member).ok().map(|at| self.0[at].1)
+    }
+
+    /// A member's lock is held from now on.
+    #[inline]
+    pub fn insert(&mut self, member: CommRank, mode: Option<Mode>) {
+        match self.find(member) {
+            Ok(at) => self.0[at].1 = mode,
+            Err(at) => self.0.insert(at, (member, mode)),
+        }
+    }
+
+    /// A member's lock is not held any more.
+    #[inline]
+    pub fn remove(&mut self, member: CommRank) {
+        if let Ok(at) = self.find(member) {
+            self.0.remove(at);
+        }
+    }
+
+    /// Whether none is held.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the last one, if there is one.
+    pub fn pop(&mut self) -> Option<(CommRank, Option<Mode>)> {
+        self.0.pop()
     }
 }
 
@@ -151,8 +192,12 @@ pub struct Window {
     pub(crate) _segments: Vec<SharedSegment>,
     /// Memory that MPI_Win_attach has been told of: address and bytes.
     pub(crate) attached: BTreeMap<usize, usize>,
+    /// It has members on several nodes.
+    pub(crate) spans_nodes: bool,
     /// Whom this process may access.
     pub(crate) access: Access,
+    /// The locks that it holds.
+    pub(crate) locks: Locks,
     /// Those whom it has posted to, and that have not completed.
     pub(crate) exposed_to: Option<Vec<CommRank>>,
     /// The receives of what these tell when they have completed.

@@ -4,8 +4,10 @@ use super::passive;
 use super::target::Target;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::object::window::{Access, Window};
+use crate::object::window::{Access, Place, Window};
 use crate::process::Guard;
+use bcs_core::LocalRank;
+use nic_emu::memory::numbers::CommRank;
 use std::ffi::c_int;
 
 /// The place that an operation means; none for MPI_PROC_NULL. Where locks are taken when they are needed,
@@ -30,14 +32,14 @@ pub(super) fn locate(
             true
         }
         Access::Started(members) => members.contains(&member),
-        Access::Locked(held) => held.contains_key(&member),
+        Access::Locked => window.locks.get(member).is_some(),
         Access::LockedAll { .. } => true,
         Access::None => false,
     };
     if !is_open {
         return Err(closed(window, rank));
     }
-    let takes_lock = matches!(&window.access, Access::LockedAll { held, .. } if !held.contains_key(&member));
+    let takes_lock = matches!(window.access, Access::LockedAll { .. }) && window.locks.get(member).is_none();
     let is_unbounded = window.is_dynamic();
     let unit = if is_unbounded { 1 } else { part.disp_unit };
     let offset = (disp as i64).checked_mul(unit).filter(|offset| is_unbounded || *offset >= 0);
@@ -46,10 +48,49 @@ pub(super) fn locate(
     if takes_lock {
         passive::take_lock_of_all(process, win, member)?;
     }
+    let spans_nodes = process.windows.named(win)?.spans_nodes;
     let communicator = process.communicators.named("win", comm)?;
     let (job_rank, context) = (communicator.job_rank(member), communicator.context);
-    let spans_nodes = communicator.spans_nodes();
     Ok(Some(Target { win, rank: member, job_rank, context, part, offset, is_unbounded, spans_nodes }))
+}
+
+/// A place that is mapped here.
+pub(super) struct MappedPlace {
+    /// Where.
+    pub at: *mut u8,
+    /// Whose door guards it, and which.
+    pub door: (LocalRank, u16),
+    /// The window has members on several nodes.
+    pub spans_nodes: bool,
+}
+
+/// The place of so many bytes together, if it is mapped here and this process may access it now. None
+/// otherwise, of dynamic windows, and where anything is wrong: [`locate`] tells what.
+#[inline]
+pub(super) fn mapped(
+    process: &mut Guard,
+    win: MPI_Win,
+    (rank, disp): (c_int, MPI_Aint),
+    bytes: usize,
+) -> Option<MappedPlace> {
+    let window = process.windows.named_mut(win).ok()?;
+    let part = window.parts.get(usize::try_from(rank).ok()?)?;
+    let Place::Mapped(base) = part.place else { return None };
+    let offset = usize::try_from((disp as i64).checked_mul(part.disp_unit)?).ok()?;
+    let end = offset.checked_add(bytes)?;
+    if end as u64 > part.size || window.flavor == MPI_WIN_FLAVOR_DYNAMIC {
+        return None;
+    }
+    match &mut window.access {
+        Access::Fence { is_used } => *is_used = true,
+        // Locks of parts that are mapped are all taken.
+        Access::LockedAll { .. } => {}
+        Access::Locked => drop(window.locks.get(CommRank(rank as u32))?),
+        Access::Started(members) if members.contains(&CommRank(rank as u32)) => {}
+        Access::Started(_) | Access::None => return None,
+    }
+    let at = (base as *mut u8).wrapping_add(offset);
+    Some(MappedPlace { at, door: (part.local_rank, part.door), spans_nodes: window.spans_nodes })
 }
 
 /// The error of a displacement that leads before the part, or further than there are addresses.
@@ -68,7 +109,7 @@ fn closed(window: &Window, rank: c_int) -> MpiError {
         Access::Started(_) => {
             ("target_rank", rank.to_string(), "MPI_Win_start has opened the window to other ranks alone")
         }
-        Access::Locked(_) => ("target_rank", rank.to_string(), "locks of other ranks are held alone"),
+        Access::Locked => ("target_rank", rank.to_string(), "locks of other ranks are held alone"),
         _ => (
             "win",
             window.title(),

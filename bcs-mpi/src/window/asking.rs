@@ -266,7 +266,7 @@ pub(super) fn member_of(process: &Process, win: MPI_Win, rank: CommRank) -> MpiR
     let is_unbounded = window.is_dynamic();
     let communicator = process.communicators.named("win", window.comm)?;
     let (job_rank, context) = (communicator.job_rank(rank), communicator.context);
-    let spans_nodes = communicator.spans_nodes();
+    let spans_nodes = window.spans_nodes;
     Ok(Target { win, rank, job_rank, context, part, offset: 0, is_unbounded, spans_nodes })
 }
 

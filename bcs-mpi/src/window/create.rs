@@ -1,5 +1,6 @@
 //! Windows are made, and freed (MPI-5.0, §12.2).
 
+use super::completion::{Extent, Whom, complete};
 use crate::attributes;
 use crate::communicator::free::remove;
 use crate::communicator::new::{Kin, part_of};
@@ -8,7 +9,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::info::{self, Pairs};
 use crate::object::attributes::Attributes;
 use crate::object::error_handler::release;
-use crate::object::window::{Access, AttributeValues, Part, Place, Window};
+use crate::object::window::{Access, AttributeValues, Locks, Part, Place, Window};
 use crate::process::{self, Guard};
 use crate::progress::Arrival;
 use crate::progress::meeting::{gather_all, meet};
@@ -266,6 +267,7 @@ fn fill(
         );
     }
     let (parts, base) = mapped?;
+    let spans_nodes = process.communicator(comm)?.spans_nodes();
     let values = Box::new(AttributeValues {
         size: part.size,
         disp_unit: part.disp_unit.min(c_int::MAX.into()) as c_int,
@@ -281,7 +283,9 @@ fn fill(
         values,
         _segments: segments,
         attached: Default::default(),
+        spans_nodes,
         access: Access::None,
+        locks: Locks::default(),
         exposed_to: None,
         completions: Vec::new(),
         asked: Default::default(),
@@ -384,6 +388,8 @@ pub fn free(win: &mut MPI_Win) -> MpiResult {
     attributes::delete_all(*win)?;
     let process = &mut process::enter()?;
     let comm = process.windows.named(*win)?.comm;
+    // No message of this window comes to a door that the next one has.
+    complete(process, Primitive::WinFree, *win, &Whom::All, Extent::There)?;
     meet(process, Primitive::WinFree, comm, &Arrival::BARRIER, &[])?;
     let handle = std::mem::replace(win, MPI_WIN_NULL);
     if let Ok(window) = process.windows.table.remove(handle.0) {

@@ -1,12 +1,11 @@
 //! MPI_Win_fence (MPI-5.0, §12.5.1).
 
 use super::completion::{Extent, Whom, complete};
+use crate::collective::forms::{Call, meet};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, named, names};
 use crate::object::window::Access;
 use crate::process;
-use crate::progress::Arrival;
-use crate::progress::meeting::meet;
 use mds::Primitive;
 use std::ffi::c_int;
 
@@ -49,7 +48,7 @@ pub fn fence(assertion: c_int, win: MPI_Win) -> MpiResult {
     }
     let call = Primitive::WinFence;
     complete(process, call, win, &Whom::All, Extent::There)?;
-    meet(process, call, comm, &Arrival::BARRIER, &[])?;
+    meet(process, Call::blocking(call, comm))?;
     let access = match assertion & MPI_MODE_NOSUCCEED {
         0 => Access::Fence { is_used: false },
         _ => Access::None,

@@ -5,17 +5,18 @@
 //! the call. What is on another node it asks that node's NIC for (`nic_emu::one_sided`): operations gather in
 //! a batch, and leave when the batch is full or the program synchronises.
 //!
-//! - [`create`], [`shared`], [`dynamic`]: windows are made and freed, asked for memory, told of some;
 //! - `target`, `access`: which memory an operation means, and whether it may be accessed now;
 //! - `asking`: what is asked of other nodes, and answered;
-//! - [`movement`], [`combination`]: put, get; accumulate and its kin;
-//! - [`fence`], [`active`], [`passive`]: the three ways to synchronise; `completion`: what they wait for;
+//! - [`movement`]: put, get; [`accumulate`]: it and its kin; `combination`: how elements are combined;
+//! - `completion`: what synchronisation waits for; [`fence`], [`active`], [`passive`]: the three ways;
+//! - [`create`], [`shared`], [`dynamic`]: windows are made and freed, asked for memory, told of some;
 //! - [`query`]: groups, names, hints, attributes.
 
 mod access;
+pub mod accumulate;
 pub mod active;
 mod asking;
-pub mod combination;
+mod combination;
 mod completion;
 pub mod create;
 pub mod dynamic;

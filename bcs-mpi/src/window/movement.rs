@@ -1,13 +1,13 @@
 //! Put and get, and their request forms (MPI-5.0, §12.3.1, §12.3.2, §12.3.5).
 
-use super::access::locate;
+use super::access::{locate, mapped};
 use super::asking::{ask, ask_for_answer, note_answer, note_request};
 use super::completion::have_come;
 use super::target::{Bytes, ORIGIN_NAMES, Target, TargetElements, check_reached};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::Incoming;
-use crate::object::datatype::buffer::Elements;
+use crate::object::datatype::buffer::{Elements, contiguous_bytes, is_no_buffer};
 use crate::object::request::State;
 use crate::object::window::{AnswerEnd, Place};
 use crate::process::{self, Guard, ready, with};
@@ -24,7 +24,46 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// # Errors
 /// Wrong arguments, or no epoch.
 pub fn put(origin: Elements<*const c_void>, to: &TargetElements, win: MPI_Win) -> MpiResult {
-    put_in(&mut process::enter()?, Primitive::Put, origin, to, win)
+    let process = &mut process::enter()?;
+    if let Some((place, bytes)) = block_of(process, (origin.buffer, origin.count, origin.datatype), to, win) {
+        // SAFETY: the bytes are in the part, which is mapped; the promise of `Elements::new`.
+        unsafe { copy_block(origin.buffer.cast(), place, bytes) };
+        return Ok(());
+    }
+    put_in(process, Primitive::Put, origin, to, win)
+}
+
+/// The block of a target that is mapped here, of as many bytes as elements of the program, if both are
+/// contiguous. What is wrong is for those to find that take the long way.
+#[inline]
+fn block_of(
+    process: &mut Guard,
+    (buffer, count, datatype): (*const c_void, i64, MPI_Datatype),
+    to: &TargetElements,
+    win: MPI_Win,
+) -> Option<(*mut u8, usize)> {
+    let bytes = |count: i64, datatype| usize::try_from(count).ok()?.checked_mul(contiguous_bytes(datatype)?);
+    let length = bytes(count, datatype).filter(|_| !is_no_buffer(buffer))?;
+    if bytes(to.count, to.datatype) != Some(length) {
+        return None;
+    }
+    Some((mapped(process, win, (to.rank, to.disp), length)?.at, length))
+}
+
+/// Copies a block, which may lie where it goes.
+///
+/// # Safety
+/// So many bytes must be readable there and writable here.
+#[inline]
+pub(super) unsafe fn copy_block(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            _ => std::ptr::copy(from, to, bytes),
+        }
+    }
 }
 
 /// MPI_Rput: the request is complete when the origin's buffer may be used again.
@@ -105,6 +144,12 @@ pub(super) fn store(
 /// Wrong arguments, or no epoch.
 pub fn get(origin: Elements<*mut c_void>, from: &TargetElements, win: MPI_Win) -> MpiResult {
     let process = &mut process::enter()?;
+    let room = (origin.buffer.cast_const(), origin.count, origin.datatype);
+    if let Some((place, bytes)) = block_of(process, room, from, win) {
+        // SAFETY: as in `put`.
+        unsafe { copy_block(place, origin.buffer.cast(), bytes) };
+        return Ok(());
+    }
     let Some((target, got)) = get_in(process, Primitive::Get, origin, from, win)? else { return Ok(()) };
     if let Some((requests, end)) = got {
         note_answer(process, &target, requests, end)?;

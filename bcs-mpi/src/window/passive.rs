@@ -17,16 +17,16 @@ use mds::Primitive;
 use nic_emu::door::Mode;
 use nic_emu::memory::numbers::CommRank;
 use nic_emu::one_sided::{Act, Message, Request};
-use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
 
+/// Asks something of a member's door; waits until it is done, if that is `wanted`.
 fn ask_door(
     process: &mut Guard,
     call: Primitive,
     target: &Target,
-    act: Act,
-    mode: Option<Mode>,
+    (act, mode): (Act, Option<Mode>),
+    wanted: bool,
 ) -> MpiResult {
     let message = Message {
         context: target.context,
@@ -35,45 +35,81 @@ fn ask_door(
         asked: Some(Request::of(act)),
         mode,
     };
-    if let Some(request) = post_message(process, call, target, &message, &[], true)? {
+    if let Some(request) = post_message(process, call, target, &message, &[], wanted)? {
         bcs_test(process, call, request)?;
     }
     Ok(())
 }
 
-/// Enters a member's door.
+/// Whether something has left for a member of which it is not known that it is carried out.
+fn is_under_way(process: &mut Guard, win: MPI_Win, member: CommRank) -> MpiResult<&mut bool> {
+    Ok(&mut process.windows.named_mut(win)?.asked.entry(member).or_default().is_under_way)
+}
+
+/// Enters a member's door. Who enters or leaves it itself does so by an exchange of its word, which orders
+/// what this process stores and loads.
+#[inline]
 fn enter(process: &mut Guard, call: Primitive, win: MPI_Win, member: CommRank, mode: Mode) -> MpiResult {
-    let target = member_of(process, win, member)?;
-    let is_in = target.part.place != Place::There
-        && process.port.try_enter(target.part.local_rank, target.part.door, mode)?;
-    if !is_in {
-        ask_door(process, call, &target, Act::Lock, Some(mode))?;
+    let part = &process.windows.named(win)?.parts[member.index()];
+    let (place, rank, door) = (part.place, part.local_rank, part.door);
+    if place != Place::There && process.port.try_enter(rank, door, mode)? {
+        return Ok(());
     }
+    wait_for_entry(process, call, win, member, mode)
+}
+
+#[cold]
+fn wait_for_entry(
+    process: &mut Guard,
+    call: Primitive,
+    win: MPI_Win,
+    member: CommRank,
+    mode: Mode,
+) -> MpiResult {
+    let target = member_of(process, win, member)?;
+    ask_door(process, call, &target, (Act::Lock, Some(mode)), true)?;
     fence(Ordering::SeqCst);
+    if target.part.place == Place::There {
+        // What left before has arrived before.
+        *is_under_way(process, win, member)? = false;
+    }
     Ok(())
 }
 
 /// Leaves a member's door, behind all operations on that member.
+#[inline]
 fn leave(process: &mut Guard, call: Primitive, win: MPI_Win, member: CommRank, mode: Mode) -> MpiResult {
-    let target = member_of(process, win, member)?;
-    if target.part.place == Place::There {
-        send_batch(process, call, &target, false)?;
-        ask_door(process, call, &target, Act::Unlock, Some(mode))?;
-        if let Some(asked) = process.windows.named_mut(win)?.asked.get_mut(&member) {
-            asked.is_under_way = false;
-        }
-        return complete(process, call, win, &Whom::One(member), Extent::Here);
+    let part = &process.windows.named(win)?.parts[member.index()];
+    let (place, rank, door) = (part.place, part.local_rank, part.door);
+    if place == Place::There {
+        return leave_there(process, call, win, member, mode);
     }
-    fence(Ordering::SeqCst);
-    if process.port.door(target.part.local_rank, target.part.door)?.leave(mode) {
-        ask_door(process, call, &target, Act::Unlock, None)?;
+    if process.port.door(rank, door)?.leave(mode) {
+        let target = member_of(process, win, member)?;
+        ask_door(process, call, &target, (Act::Unlock, None), true)?;
     }
     Ok(())
 }
 
+fn leave_there(
+    process: &mut Guard,
+    call: Primitive,
+    win: MPI_Win,
+    member: CommRank,
+    mode: Mode,
+) -> MpiResult {
+    let target = member_of(process, win, member)?;
+    send_batch(process, call, &target, false)?;
+    // Where no operations are under way, there is nothing to wait for.
+    let wanted = *is_under_way(process, win, member)?;
+    ask_door(process, call, &target, (Act::Unlock, Some(mode)), wanted)?;
+    *is_under_way(process, win, member)? = !wanted;
+    complete(process, call, win, &Whom::One(member), Extent::Here)
+}
+
 fn open_otherwise(window: &Window) -> MpiResult {
     match window.access {
-        Access::None | Access::Fence { is_used: false } | Access::Locked(_) => Ok(()),
+        Access::None | Access::Fence { is_used: false } | Access::Locked => Ok(()),
         _ => {
             let allowed = "the epoch that has begun has to end before a lock";
             Err(window.out_of_order("win", window.title(), allowed))
@@ -103,7 +139,7 @@ pub fn lock(lock_type: c_int, rank: c_int, assertion: c_int, win: MPI_Win) -> Mp
     }
     let member = window.member("rank", rank)?;
     open_otherwise(window)?;
-    if matches!(&window.access, Access::Locked(held) if held.contains_key(&member)) {
+    if window.locks.get(member).is_some() {
         let allowed = "its lock is held; MPI_Win_unlock gives it back";
         return Err(window.out_of_order("rank", rank, allowed));
     }
@@ -111,11 +147,9 @@ pub fn lock(lock_type: c_int, rank: c_int, assertion: c_int, win: MPI_Win) -> Mp
     if let Some(mode) = checked {
         enter(process, Primitive::WinLock, win, member, mode)?;
     }
-    let access = &mut process.windows.named_mut(win)?.access;
-    match access {
-        Access::Locked(held) => drop(held.insert(member, checked)),
-        _ => *access = Access::Locked(BTreeMap::from([(member, checked)])),
-    }
+    let window = process.windows.named_mut(win)?;
+    window.locks.insert(member, checked);
+    window.access = Access::Locked;
     Ok(())
 }
 
@@ -130,10 +164,7 @@ pub fn unlock(rank: c_int, win: MPI_Win) -> MpiResult {
         return Ok(());
     }
     let member = window.member("rank", rank)?;
-    let held = match &window.access {
-        Access::Locked(held) => held.get(&member).copied(),
-        _ => None,
-    };
+    let held = if window.access == Access::Locked { window.locks.get(member) } else { None };
     let Some(held) = held else {
         return Err(window.out_of_order("rank", rank, "MPI_Win_lock has to have taken its lock"));
     };
@@ -142,12 +173,10 @@ pub fn unlock(rank: c_int, win: MPI_Win) -> MpiResult {
         Some(mode) => leave(process, call, win, member, mode)?,
         None => complete(process, call, win, &Whom::One(member), Extent::There)?,
     }
-    let access = &mut process.windows.named_mut(win)?.access;
-    if let Access::Locked(locked) = access {
-        locked.remove(&member);
-        if locked.is_empty() {
-            *access = Access::None;
-        }
+    let window = process.windows.named_mut(win)?;
+    window.locks.remove(member);
+    if window.locks.is_empty() {
+        window.access = Access::None;
     }
     Ok(())
 }
@@ -161,12 +190,12 @@ pub fn lock_all(assertion: c_int, win: MPI_Win) -> MpiResult {
     let window = process.windows.named_mut(win)?;
     check_assertion(assertion, MPI_MODE_NOCHECK, "MPI_MODE_NOCHECK")?;
     open_otherwise(window)?;
-    if matches!(window.access, Access::Locked(_)) {
+    if window.access == Access::Locked {
         let allowed = "locks are held; MPI_Win_unlock gives them back";
         return Err(window.out_of_order("win", window.title(), allowed));
     }
     let no_check = assertion & MPI_MODE_NOCHECK != 0;
-    window.access = Access::LockedAll { held: BTreeMap::new(), no_check };
+    window.access = Access::LockedAll { no_check };
     // What is loaded and stored without a call, in memory that is mapped, is under the lock, too.
     let local: Vec<CommRank> = (0..)
         .map(CommRank)
@@ -182,14 +211,12 @@ pub fn lock_all(assertion: c_int, win: MPI_Win) -> MpiResult {
 /// # Errors
 /// The NIC fails.
 pub(super) fn take_lock_of_all(process: &mut Guard, win: MPI_Win, member: CommRank) -> MpiResult {
-    let no_check = matches!(process.windows.named(win)?.access, Access::LockedAll { no_check: true, .. });
+    let no_check = process.windows.named(win)?.access == Access::LockedAll { no_check: true };
     let mode = (!no_check).then_some(Mode::Shared);
     if let Some(mode) = mode {
         enter(process, Primitive::WinLockAll, win, member, mode)?;
     }
-    if let Access::LockedAll { held, .. } = &mut process.windows.named_mut(win)?.access {
-        held.insert(member, mode);
-    }
+    process.windows.named_mut(win)?.locks.insert(member, mode);
     Ok(())
 }
 
@@ -200,12 +227,12 @@ pub(super) fn take_lock_of_all(process: &mut Guard, win: MPI_Win, member: CommRa
 pub fn unlock_all(win: MPI_Win) -> MpiResult {
     let process = &mut process::enter()?;
     let window = process.windows.named_mut(win)?;
-    let Access::LockedAll { held, .. } = &window.access else {
+    if !matches!(window.access, Access::LockedAll { .. }) {
         return Err(window.out_of_order("win", window.title(), "MPI_Win_lock_all has to begin the epoch"));
-    };
-    let (held, call) = (held.clone(), Primitive::WinUnlockAll);
+    }
+    let call = Primitive::WinUnlockAll;
     complete(process, call, win, &Whom::All, Extent::There)?;
-    for (member, mode) in held {
+    while let Some((member, mode)) = process.windows.named_mut(win)?.locks.pop() {
         if let Some(mode) = mode {
             leave(process, call, win, member, mode)?;
         }
@@ -223,7 +250,7 @@ fn flush_of(call: Primitive, rank: Option<c_int>, win: MPI_Win, extent: Extent) 
     let member = rank.map(|rank| window.member("rank", rank)).transpose()?;
     let is_held = match &window.access {
         Access::LockedAll { .. } => true,
-        Access::Locked(held) => member.is_none_or(|member| held.contains_key(&member)),
+        Access::Locked => member.is_none_or(|member| window.locks.get(member).is_some()),
         _ => false,
     };
     if !is_held {

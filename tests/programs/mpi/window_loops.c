@@ -1,6 +1,6 @@
 /* So many epochs of each kind, one right after the other, without any other synchronisation: fences, post
  * and start, exclusive and shared locks, lock_all, flushes, local flushes, requests. Each epoch's values are
- * there at its end.
+ * there at its end. Windows are freed right after locks of theirs, and made anew.
  *
  *     window_loops [EPOCHS [KIND]]     10000 epochs; on that kind of windows only (0 to 4)
  *
@@ -80,6 +80,36 @@ static void loop(int kind, int way)
     free_window(&w);
 }
 
+/* The last thing that is done with a window is that a lock is given back; the next window may have its place. */
+static void freed_after_locks(void)
+{
+    for (int64_t i = 1; i <= epochs / 20; i++) {
+        int64_t *cell, nothing = 0, got;
+        MPI_Win win;
+        MPI_Win_allocate(8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &cell, &win);
+        *cell = 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Get(&got, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
+        MPI_Win_flush(0, win);
+        got++;
+        MPI_Put(&got, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
+        MPI_Win_flush(0, win);
+        MPI_Win_unlock(0, win);
+        MPI_Win_lock(i % 2 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, right, 0, win);
+        if (i % 3 == 0) {
+            MPI_Accumulate(&nothing, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, MPI_SUM, win);
+            MPI_Win_flush(right, win);
+        }
+        MPI_Win_unlock(right, win);
+        if (i % 5 == 0) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            CHECK_INT(*cell, rank == 0 ? size : 0);
+        }
+        MPI_Win_free(&win);
+    }
+}
+
 int main(int argc, char **argv)
 {
     start_windows(&argc, &argv);
@@ -89,5 +119,6 @@ int main(int argc, char **argv)
         epochs = atoi(argv[1]);
     for (int way = 0; way < WAYS; way++)
         loop(argc > 2 ? atoi(argv[2]) : way % 2 ? ON_HEAP : ALLOCATED, way);
+    freed_after_locks();
     return MPI_Finalize();
 }

@@ -13,6 +13,6 @@ mod persistent;
 mod reduction;
 
 pub use call::{Call, Form};
-pub use movement::{allgather, alltoall, barrier, bcast, rooted};
+pub use movement::{allgather, alltoall, barrier, bcast, meet, rooted};
 pub use neighbourhood::{neighbour_allgather, neighbour_alltoall};
 pub use reduction::{allreduce, reduce, reduce_local, reduce_scatter, scan};

@@ -27,14 +27,23 @@ pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
         // The groups' own communicators count it, as all collectives of both.
         return call.launch(&mut process, 0, |sides: inter::Sides| algorithm::barrier(sides.remote));
     }
-    let size = communicator.size;
     if call.form != Form::Blocking {
         return call.launch(&mut process, 0, algorithm::barrier);
     }
-    if size == 1 || at_once::barrier(&mut process, call)? {
-        return Ok(MPI_REQUEST_NULL);
+    meet(&mut process, call)?;
+    Ok(MPI_REQUEST_NULL)
+}
+
+/// The members of an intracommunicator meet, in a call that blocks.
+///
+/// # Errors
+/// No such communicator, members have announced what does not fit, or the NIC fails.
+#[inline(always)]
+pub fn meet(process: &mut Guard, call: Call) -> MpiResult {
+    if process.communicator(call.comm)?.size > 1 && !at_once::barrier(process, call)? {
+        call.launch(process, 0, futures::synchronize)?;
     }
-    call.launch(&mut process, 0, futures::synchronize)
+    Ok(())
 }
 
 /// MPI_Ibcast and its kin.
