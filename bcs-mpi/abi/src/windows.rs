@@ -3,7 +3,9 @@
 use crate::edge::{Number, moved, result_string, wide};
 use crate::forms::own;
 use bcs_mpi::window::create::{self, PartOf};
-use bcs_mpi::window::{TargetElements, accumulate, active, dynamic, fence, movement, passive, query, shared};
+use bcs_mpi::window::{
+    TargetElements, accumulate, active, compare_and_swap, dynamic, fence, movement, passive, query, shared,
+};
 
 /// A part of a window.
 fn part(size: MPI_Aint, disp_unit: impl Number) -> PartOf {
@@ -122,7 +124,7 @@ answers! {
         win,
     );
     MPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win)
-    [timed(0) on win] = accumulate::compare_and_swap(
+    [timed(0) on win] = compare_and_swap::compare_and_swap(
         own(origin_addr, 1, datatype),
         own(compare_addr, 1, datatype),
         own(result_addr, 1, datatype),

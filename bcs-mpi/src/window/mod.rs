@@ -7,7 +7,8 @@
 //!
 //! - `target`, `access`: which memory an operation means, and whether it may be accessed now;
 //! - `asking`: what is asked of other nodes, and answered;
-//! - [`movement`]: put, get; [`accumulate`]: it and its kin; `combination`: how elements are combined;
+//! - [`movement`]: put, get; `combination`, [`accumulate`]: how elements are combined, and the calls for that;
+//!   [`compare_and_swap`];
 //! - `completion`: what synchronisation waits for; [`fence`], [`active`], [`passive`]: the three ways;
 //! - [`create`], [`shared`], [`dynamic`]: windows are made and freed, asked for memory, told of some;
 //! - [`query`]: groups, names, hints, attributes.
@@ -17,6 +18,7 @@ pub mod accumulate;
 pub mod active;
 mod asking;
 mod combination;
+pub mod compare_and_swap;
 mod completion;
 pub mod create;
 pub mod dynamic;
