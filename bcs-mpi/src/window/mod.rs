@@ -7,8 +7,8 @@
 //!
 //! - `target`, `access`: which memory an operation means, and whether it may be accessed now;
 //! - `asking`: what is asked of other nodes, and answered;
-//! - [`movement`]: put, get; `combination`, [`accumulate`]: how elements are combined, and the calls for that;
-//!   [`compare_and_swap`];
+//! - [`movement`]: put, get; `combination`: how elements are combined; [`accumulate`], [`compare_and_swap`]:
+//!   the calls for that;
 //! - `completion`: what synchronisation waits for; [`fence`], [`active`], [`passive`]: the three ways;
 //! - [`create`], [`shared`], [`dynamic`]: windows are made and freed, asked for memory, told of some;
 //! - [`query`]: groups, names, hints, attributes.
