@@ -60,7 +60,7 @@ pub enum Access {
     },
     /// Those who have posted, since MPI_Win_start.
     Started(Vec<CommRank>),
-    /// Those whose locks are held ([`Window::locks`]).
+    /// Those whose locks are held.
     Locked,
     /// Everybody, since MPI_Win_lock_all: the locks are taken when they are needed.
     LockedAll {
