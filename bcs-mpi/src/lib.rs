@@ -17,7 +17,7 @@
 //! 7. [`communicator`]: communicators are asked, made, split and freed. [`collective`]: collective
 //!    operations, their algorithms and their forms.
 //! 8. [`topology`]: topologies are made and asked. [`window`]: one-sided communication. [`environment`]: the
-//!    start and the end, sessions, error handling, integers for handles, the tool interface.
+//!    start and the end, sessions, error handling, integers for handles. [`tool`]: the tool interface.
 //!
 //! The C edge (`bcs-mpi/abi`) is a table over the functions of layers 5 to 8, which are named after the MPI
 //! calls.
@@ -45,6 +45,7 @@ pub mod point_to_point;
 pub mod process;
 pub mod progress;
 pub mod request;
+pub mod tool;
 pub mod topology;
 pub mod window;
 

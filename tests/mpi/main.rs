@@ -12,6 +12,7 @@ mod mismatch_errors;
 mod mismatches;
 mod random_collectives;
 mod start;
+mod tools;
 mod windows;
 mod wrong_arguments;
 

@@ -42,7 +42,7 @@ pub unsafe fn bcs_recv(
     (data, bytes, told): (*mut u8, usize, u16),
     mode: Mode,
 ) -> MpiResult<Received> {
-    if mode == Mode::Blocking && process.progress.is_idle() {
+    if mode == Mode::Blocking && process.progress.is_empty() {
         let may_poll = !process.is_shared();
         // SAFETY: the caller's promise.
         let claimed = unsafe { process.port.claim_message(envelope, peer_in_job, (data, bytes), may_poll)? };

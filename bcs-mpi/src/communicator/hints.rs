@@ -3,6 +3,7 @@
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::info;
+use crate::object::collective::Collective;
 use crate::object::wanted::{HINT, Wanted};
 use crate::process::{self, Guard};
 use crate::progress::{Arrival, Joins, Party};
@@ -23,6 +24,20 @@ pub fn set_info(comm: MPI_Comm, info: MPI_Info) -> MpiResult {
         tell(&mut process, Primitive::CommSetInfo, comm)?;
     }
     Ok(())
+}
+
+/// Wants an algorithm of a collective in a communicator, or none, as [`set_info`] does by the hint.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub(crate) fn want(
+    process: &mut Guard,
+    comm: MPI_Comm,
+    collective: Collective,
+    algorithm: Option<usize>,
+) -> MpiResult {
+    process.communicator_mut(comm)?.hints.wanted.set(collective, algorithm);
+    tell(process, Primitive::CommSetInfo, comm)
 }
 
 /// Tells the members of a communicator that `call` has made which algorithms this one wants, if any. That the

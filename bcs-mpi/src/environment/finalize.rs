@@ -39,8 +39,9 @@ pub fn finalize() -> MpiResult {
     // All that members have called is with the NIC by now.
     let world = process.communicators.get(MPI_COMM_WORLD).into_iter();
     world.chain(process.communicators.table.iter()).for_each(|comm| end_if_unheard(&process.port, comm));
-    process.communicators.has_world = false;
+    // A tool that is told of what has happened so far finds MPI as it was.
     drop(process);
+    process::enter()?.without_end().communicators.has_world = false;
     monitor::leave(timed, || 0);
     let mut life = life();
     life.world = World::Finalised;
@@ -61,7 +62,7 @@ pub fn end_session() -> MpiResult {
 /// Has the process be no rank any more, if nobody uses the library.
 fn rest(life: &Life) -> MpiResult {
     if life.is_over() {
-        let mut process = process::enter()?;
+        let mut process = process::enter()?.without_end();
         // No message is under way.
         process.attached.buffers.clear();
         process.port.finalize();

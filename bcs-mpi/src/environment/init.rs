@@ -8,13 +8,15 @@ use crate::kind::Kind;
 use crate::object::attached_buffer::AttachedBuffers;
 use crate::object::communicators::Communicators;
 use crate::object::datatype::Datatypes;
+use crate::object::event::{self, EventKind};
 use crate::object::request::Requests;
 use crate::object::window::Windows;
 use crate::process::exit::{EXIT, Exit};
+use crate::process::launch::Place;
 use crate::process::progress::Progress;
 use crate::process::{self, LifePhase, Process, Watch, launch, monitor};
 use mds::{MdsConfig, Primitive};
-use nic_emu::port::now_ns;
+use nic_emu::port::{Port, now_ns};
 use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::thread::ThreadId;
@@ -42,7 +44,7 @@ pub fn init(call: Primitive, required: c_int) -> MpiResult<c_int> {
         return Err(MpiError::new(Problem::InitialisedTwice));
     }
     join(call, required, entered_ns)?;
-    process::enter()?.communicators.has_world = true;
+    process::enter()?.without_end().communicators.has_world = true;
     life.world = World::Active;
     Ok(THREADS.get().map_or(required, |(level, _)| *level))
 }
@@ -68,7 +70,7 @@ fn join(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
             let concurrent = THREADS.get().is_some_and(|(level, _)| *level == MPI_THREAD_MULTIPLE);
             // SAFETY: the phase is Finalised, which comes after `start`.
             unsafe { process::activate(concurrent) };
-            process::enter()?.port.resume();
+            process::enter()?.without_end().port.resume();
             Ok(())
         }
         LifePhase::Uninitialised => start(call, level, entered_ns),
@@ -107,7 +109,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         requests: Requests::default(),
         progress: Progress::default(),
         attached: AttachedBuffers::default(),
-        watch: (!place.launched).then(Watch::default),
+        watch: watch(&place, &port),
         port,
         place,
     };
@@ -119,6 +121,14 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
     Ok(())
 }
 
+/// Who looks for deadlocks, if this process has to know.
+fn watch(place: &Place, port: &Port) -> Option<Watch> {
+    match place.launched {
+        false => Some(Watch::itself()),
+        true => event::is_listened(EventKind::HangFound).then(|| Watch::launcher(port.memory())),
+    }
+}
+
 /// MPI_Query_thread.
 ///
 /// # Errors
@@ -126,6 +136,14 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
 pub fn query_thread() -> MpiResult<c_int> {
     process::enter()?;
     Ok(THREADS.get().map_or(MPI_THREAD_SINGLE, |(level, _)| *level))
+}
+
+/// Whether calls of this thread may overlap with those of another one, for which there is no lock: below
+/// MPI_THREAD_MULTIPLE, those of all threads but the one that initialised MPI.
+pub(crate) fn may_overlap_unlocked() -> bool {
+    THREADS
+        .get()
+        .is_some_and(|(level, main)| *level != MPI_THREAD_MULTIPLE && *main != std::thread::current().id())
 }
 
 /// MPI_Is_thread_main.

@@ -7,7 +7,6 @@ pub mod init;
 pub mod integers;
 pub mod life;
 pub mod session;
-pub mod tools;
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};

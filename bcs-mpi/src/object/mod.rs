@@ -5,7 +5,8 @@
 //! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
 //! - [`topology`], [`hints`], [`history`], [`partitioned`], `contexts`, [`communicator`],
 //!   [`communicators`];
-//! - [`attached_buffer`], [`request`], [`window`].
+//! - [`attached_buffer`], [`request`], [`window`];
+//! - [`event`]: what tools listen for.
 
 pub mod attached_buffer;
 pub mod attributes;
@@ -15,6 +16,7 @@ pub mod communicators;
 pub(crate) mod contexts;
 pub mod datatype;
 pub mod error_handler;
+pub mod event;
 pub mod group;
 pub mod hints;
 pub mod history;

@@ -5,6 +5,7 @@
 //! between nodes.
 
 use super::collective::Collective;
+use crate::lasting::Lasting;
 use std::fmt;
 
 /// The environment variable by which ranks are told.
@@ -12,6 +13,9 @@ pub const VARIABLE: &str = "BCS_COLLECTIVE";
 
 /// The key of a communicator's info object.
 pub const HINT: &str = "bcs_collective";
+
+/// What a tool wants, which the job of a process that has not started takes over.
+pub(crate) static OF_TOOL: Lasting<Wanted> = Lasting::new(Wanted([None; Collective::ALL.len()]));
 
 /// At most one algorithm for each collective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +51,11 @@ impl Wanted {
     /// The number of the algorithm of a collective.
     pub fn algorithm(&self, collective: Collective) -> Option<usize> {
         self.0[collective as usize].map(usize::from)
+    }
+
+    /// Wants an algorithm of a collective, or none.
+    pub fn set(&mut self, collective: Collective, algorithm: Option<usize>) {
+        self.0[collective as usize] = algorithm.map(|number| number as u8);
     }
 
     /// What members compare of it: FNV-1a of its places and numbers.

@@ -47,6 +47,7 @@ pub(super) fn conclude(
         // SAFETY: the promise of `Elements::new`.
         unsafe { staged.unpack(finished.status.bytes as usize) };
     }
+    finished.status.note(comm);
     status.set(0, &finished.status);
     finished.error.map_or(Ok(()), |error| Err(error.of(comm)))
 }

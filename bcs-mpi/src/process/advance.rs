@@ -9,7 +9,9 @@ use super::guard::Guard;
 use super::task::poll;
 use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
+use crate::object::event::{self, EventKind, Happening};
 use crate::object::request::{Finished, State, Steps};
+use mds::Primitive;
 use nic_emu::status::WaitingFor;
 use std::pin::pin;
 use std::sync::PoisonError;
@@ -42,6 +44,9 @@ impl Guard {
                 Poll::Pending => self.progress.tasks.push_back(task),
                 Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
                 Poll::Ready(result) => {
+                    if result.is_ok() {
+                        tell_end(task.collective);
+                    }
                     // What the operation kept goes before its end is seen.
                     drop(task.future);
                     *task.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -94,7 +99,15 @@ impl Guard {
         what: WaitingFor,
         future: impl Future<Output = MpiResult> + 'static,
     ) -> MpiResult<State> {
-        let state = self.begin(Steps::new(what, future))?;
+        self.start_steps(Steps::new(what, future))
+    }
+
+    /// The same of an operation that is there already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_steps(&mut self, steps: Steps) -> MpiResult<State> {
+        let state = self.begin(steps)?;
         if std::mem::take(&mut self.progress.has_posted) {
             self.port.nudge(matches!(state, State::Steps(_)))?;
         }
@@ -107,7 +120,10 @@ impl Guard {
     /// As there.
     pub fn begin(&mut self, mut steps: Steps) -> MpiResult<State> {
         match poll(self, steps.future.as_mut()) {
-            Poll::Ready(Ok(())) => Ok(State::Complete(Finished::well(steps.about.status))),
+            Poll::Ready(Ok(())) => {
+                tell_end(steps.collective);
+                Ok(State::Complete(Finished::well(steps.about.status)))
+            }
             Poll::Ready(Err(error)) if error.problem().ends_job() => Err(error),
             Poll::Ready(Err(error)) => Ok(State::Complete(Finished::failed(error))),
             Poll::Pending => Ok(self.progress.add(steps)),
@@ -126,6 +142,16 @@ impl Guard {
     ) -> MpiResult<MPI_Request> {
         let state = self.start(what, future)?;
         Ok(self.requests.insert(state, comm))
+    }
+}
+
+/// Tells tools of the end of an operation, if it is a collective one of the program.
+#[inline]
+fn tell_end(collective: Option<(Primitive, MPI_Comm)>) {
+    if let Some((call, comm)) = collective
+        && event::is_listened(EventKind::CollectiveComplete)
+    {
+        event::note(Happening::CollectiveComplete { call, comm });
     }
 }
 

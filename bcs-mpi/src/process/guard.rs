@@ -7,9 +7,11 @@
 //! attribute's callback) runs.
 //!
 //! Where requests have been freed while they were active, every call ends with a look at them: the message of
-//! a receive is in the program's memory when a call has told that it must have come. The word that every
-//! call compares says that there are some, so it costs nothing where there are none.
+//! a receive is in the program's memory when a call has told that it must have come. Where a tool listens for
+//! events, every call ends with their delivery, when the lock is free. The word that every call compares says
+//! that there is such an end, so it costs nothing where there is none.
 
+use super::deliver::{deliver, look_at_slices};
 use super::state::Process;
 use crate::constants::MPI_Comm;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -38,8 +40,11 @@ pub enum LifePhase {
 /// Beside the phase: there are requests that the program has freed while they were active.
 const ABANDONED: u32 = 1 << 31;
 
+/// Beside it, too: a tool listens for events.
+const LISTENED: u32 = 1 << 30;
+
 struct Library {
-    /// The [`LifePhase`], and [`ABANDONED`].
+    /// The [`LifePhase`], [`ABANDONED`] and [`LISTENED`].
     phase: AtomicU32,
     lock: Mutex<()>,
     /// The lock that a guard holds.
@@ -64,7 +69,7 @@ static LIBRARY: Library = Library {
 /// It is one word. Every call begins by making one, and if that were stored and copied in memory, it would
 /// wait for all stores before.
 pub struct Guard {
-    /// [`LOCKED`], [`MAY_REAP`].
+    /// [`LOCKED`], [`HAS_END`].
     state: u32,
     /// Who has taken the lock gives it back.
     of_thread: PhantomData<MutexGuard<'static, ()>>,
@@ -73,8 +78,8 @@ pub struct Guard {
 /// This guard holds the lock.
 const LOCKED: u32 = 1;
 
-/// There may be abandoned requests to look at when the call ends.
-const MAY_REAP: u32 = 2;
+/// There may be something to do when the call ends: abandoned requests to look at, events to deliver.
+const HAS_END: u32 = 2;
 
 /// The process, for the time of a call.
 ///
@@ -93,7 +98,7 @@ pub fn enter() -> MpiResult<Guard> {
 #[cold]
 #[inline(never)]
 fn enter_otherwise() -> MpiResult<Guard> {
-    let guard = || Guard { state: MAY_REAP, of_thread: PhantomData };
+    let guard = || Guard { state: HAS_END, of_thread: PhantomData };
     match phase() {
         LifePhase::Active => Ok(guard()),
         LifePhase::Concurrent => {
@@ -108,7 +113,7 @@ fn enter_otherwise() -> MpiResult<Guard> {
 
 /// Where the process is in its life.
 pub fn phase() -> LifePhase {
-    match LIBRARY.phase.load(Ordering::Acquire) & !ABANDONED {
+    match LIBRARY.phase.load(Ordering::Acquire) & !(ABANDONED | LISTENED) {
         0 => LifePhase::Uninitialised,
         1 => LifePhase::Active,
         2 => LifePhase::Concurrent,
@@ -131,12 +136,28 @@ pub(crate) unsafe fn put(process: Process) {
 /// It must have been [put] there.
 pub(crate) unsafe fn activate(concurrent: bool) {
     let phase = if concurrent { LifePhase::Concurrent } else { LifePhase::Active };
-    LIBRARY.phase.store(phase as u32, Ordering::Release);
+    enter_phase(phase);
 }
 
 /// Calls do not find the process any more.
 pub(crate) fn deactivate() {
-    LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
+    enter_phase(LifePhase::Finalised);
+}
+
+/// Enters a phase. Who listens for events goes on.
+fn enter_phase(phase: LifePhase) {
+    let next = |flags: u32| Some(phase as u32 | flags & LISTENED);
+    // The closure never refuses.
+    let _ = LIBRARY.phase.fetch_update(Ordering::Release, Ordering::Relaxed, next);
+}
+
+/// Whether calls end with a delivery of events from now on.
+pub(crate) fn listen(listens: bool) {
+    if listens {
+        LIBRARY.phase.fetch_or(LISTENED, Ordering::Relaxed);
+    } else {
+        LIBRARY.phase.fetch_and(!LISTENED, Ordering::Relaxed);
+    }
 }
 
 impl Deref for Guard {
@@ -194,14 +215,29 @@ impl Guard {
         result.map(|()| all)
     }
 
+    /// The same guard of a call that neither looks at abandoned requests nor delivers events when it ends:
+    /// one of the tool interface, or one that holds another lock.
+    pub(crate) fn without_end(mut self) -> Self {
+        self.state &= !HAS_END;
+        self
+    }
+
     #[cold]
     #[inline(never)]
     fn leave(&mut self) {
-        if self.state & MAY_REAP != 0 && LIBRARY.phase.load(Ordering::Relaxed) & ABANDONED != 0 {
+        let has_end = self.state & HAS_END != 0;
+        let flags = if has_end { LIBRARY.phase.load(Ordering::Relaxed) } else { 0 };
+        if flags & ABANDONED != 0 {
             // What fails stays, and fails again for who waits for all of them.
             let _ = self.reap();
         }
+        if flags & LISTENED != 0 {
+            look_at_slices(self.port.memory());
+        }
         self.unlock();
+        if flags & LISTENED != 0 {
+            deliver();
+        }
     }
 
     /// Whether other threads of the process may be waiting for this one to let go of the lock.

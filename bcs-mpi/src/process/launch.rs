@@ -15,7 +15,7 @@
 //! | `BCS_COLLECTIVE` | algorithms of collectives that the user wants |
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
-use crate::object::wanted::{VARIABLE, Wanted};
+use crate::object::wanted::{OF_TOOL, VARIABLE, Wanted};
 use bcs_core::{LocalRank, Rank, TypeCheck};
 use nic_emu::host::buffer_writes::CardWrites;
 use nic_emu::host::endpoint_place::EndpointPlace;
@@ -166,12 +166,13 @@ pub fn type_check() -> Result<TypeCheck, LaunchError> {
     }
 }
 
-/// Which algorithms of collectives the user wants.
+/// Which algorithms of collectives the user wants: what a tool has said, else what the environment says.
 ///
 /// # Errors
 /// The environment names one that there is not.
 pub fn wanted() -> Result<Wanted, LaunchError> {
-    Wanted::parse(&std::env::var(VARIABLE).unwrap_or_default()).map_err(LaunchError::Collective)
+    let of_user = Wanted::parse(&std::env::var(VARIABLE).unwrap_or_default());
+    Ok(OF_TOOL.lock().or(&of_user.map_err(LaunchError::Collective)?))
 }
 
 /// A process without a launcher: a job of one rank, with a NIC that nobody else sees.

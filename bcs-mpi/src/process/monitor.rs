@@ -1,15 +1,17 @@
 //! MMDS in this process: times every call of the program when it is on; one predictable branch a call when it
-//! is off (paper, §5.1).
+//! is off (paper, §5.1). It is on where the user wants a file of this rank, and from when on a tool first
+//! wants to read what it records.
 //!
 //! Time stamps are CLOCK_MONOTONIC's. Below MPI_THREAD_MULTIPLE the main recorder serves all threads; with it
 //! every thread has one of its own, attached at its first call and detached when it ends.
 
+use super::guard::{LifePhase, phase};
 use super::launch::Place;
 use crate::host;
 use crate::object::collective::{Collective, MOST_ALGORITHMS};
 use bcs_core::{LocalRank, Rank};
-use mds::mmds::{AlgorithmReport, UnexpectedReport};
-use mds::{Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
+use mds::mmds::{AlgorithmReport, CallTotals, UnexpectedReport};
+use mds::{Entry, MdsConfig, MmdsConfig, Primitive, ProcessRecorder, Recorder};
 use nic_emu::memory::NicMemory;
 use nic_emu::port::{Port, now_ns};
 use nic_emu::unexpected::UnexpectedPool;
@@ -25,11 +27,21 @@ static ON: AtomicBool = AtomicBool::new(false);
 static OF_ALGORITHMS: [[AtomicU64; MOST_ALGORITHMS]; Collective::ALL.len()] =
     [const { [const { AtomicU64::new(0) }; MOST_ALGORITHMS] }; Collective::ALL.len()];
 static MONITOR: OnceLock<Monitor> = OnceLock::new();
+/// Whether a tool wants to read what is recorded.
+static IS_READ: AtomicBool = AtomicBool::new(false);
+/// Where other threads than this have recorders of their own, once the process is a rank.
+static MAIN_THREAD: OnceLock<Option<ThreadId>> = OnceLock::new();
 
 struct Monitor {
     recorder: ProcessRecorder,
     /// The thread of MPI_Init, where other threads have recorders of their own.
     main_thread: Option<ThreadId>,
+    /// The file that it becomes at the end, if it does.
+    file: Option<File>,
+}
+
+/// A file to be.
+struct File {
     directory: PathBuf,
     run: mds::trace::Run,
     /// This rank, its NIC memory, and which rank it is there.
@@ -124,22 +136,59 @@ pub fn start(
     init: Primitive,
     entered_ns: u64,
 ) {
-    let Some(mmds) = config.mmds_of(place.rank) else { return };
-    let recorder = ProcessRecorder::new(mmds, entered_ns);
+    let main_thread = concurrent.then(|| std::thread::current().id());
+    // Neither is set before: a process starts once.
+    let _ = MAIN_THREAD.set(main_thread);
+    let wanted = config.mmds_of(place.rank);
+    if wanted.is_none() && !IS_READ.load(Ordering::SeqCst) {
+        return;
+    }
+    let recorder = ProcessRecorder::new(wanted.unwrap_or(&MmdsConfig::default()), entered_ns);
     let entry = recorder.main().enter(init, entered_ns);
     recorder.main().leave(entry, now_ns(), 0);
-    let monitor = Monitor {
-        recorder,
-        main_thread: concurrent.then(|| std::thread::current().id()),
+    let file = wanted.map(|_| File {
         directory: config.trace_dir.clone(),
         run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: port.memory().node().1 },
         rank: place.rank,
         memory: port.memory().clone(),
         local_rank: port.local_rank(),
-    };
-    if MONITOR.set(monitor).is_ok() {
+    });
+    if MONITOR.set(Monitor { recorder, main_thread, file }).is_ok() {
         ON.store(true, Ordering::Release);
     }
+}
+
+/// Records from now on, or from MPI_Init on, for a tool to read, if nothing is recorded yet. What was
+/// recorded once stays readable.
+pub fn record() {
+    IS_READ.store(true, Ordering::SeqCst);
+    let is_rank = matches!(phase(), LifePhase::Active | LifePhase::Concurrent);
+    if let Some(&main_thread) = MAIN_THREAD.get().filter(|_| is_rank) {
+        let mut is_new = false;
+        MONITOR.get_or_init(|| {
+            is_new = true;
+            let recorder = ProcessRecorder::new(&MmdsConfig::default(), now_ns());
+            Monitor { recorder, main_thread, file: None }
+        });
+        if is_new {
+            ON.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// What is recorded of a call so far, in all threads.
+pub fn call(primitive: Primitive) -> CallTotals {
+    MONITOR.get().map(|monitor| monitor.recorder.call(primitive)).unwrap_or_default()
+}
+
+/// What is recorded so far of the time between blocking calls, and of that in them.
+pub fn intervals() -> [CallTotals; 2] {
+    MONITOR.get().map(|monitor| monitor.recorder.intervals()).unwrap_or_default()
+}
+
+/// How often a collective has gone by the algorithm of this number, as far as it is recorded.
+pub fn algorithm_count(collective: Collective, number: usize) -> u64 {
+    OF_ALGORITHMS[collective as usize][number].load(Ordering::Relaxed)
 }
 
 /// Ends recording and writes this rank's file. The second and later calls do nothing.
@@ -148,8 +197,8 @@ pub fn finish() {
         return;
     }
     let Some(monitor) = MONITOR.get() else { return };
-    let Monitor { memory, rank, .. } = monitor;
     monitor.recorder.stop(now_ns());
+    let Some(File { directory, run, rank, memory, local_rank }) = &monitor.file else { return };
     let program =
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
     let process = mds::trace::Process {
@@ -161,10 +210,10 @@ pub fn finish() {
     };
     let mut report = monitor.recorder.report();
     report.collectives = algorithms();
-    if let Ok(pool) = UnexpectedPool::of(memory, monitor.local_rank) {
+    if let Ok(pool) = UnexpectedPool::of(memory, *local_rank) {
         report.unexpected = UnexpectedReport { messages: pool.messages(), most_bytes: pool.most_bytes() };
     }
-    if let Err(error) = mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &report) {
+    if let Err(error) = mds::trace::write_mmds(directory, run, &process, &report) {
         eprintln!("rank {rank}: MMDS: {error}");
     }
 }

@@ -3,8 +3,10 @@
 //! Invariant: a future that is being polled is in no list, so no other thread polls it, even while it runs a
 //! function of the program and the library's lock is free.
 
+use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::request::{End, State, Steps, UnderWay};
+use mds::Primitive;
 use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::Awaits;
 use std::collections::VecDeque;
@@ -22,6 +24,8 @@ pub struct Waiter {
 pub(super) struct Task {
     pub(super) future: Pin<Box<dyn Future<Output = MpiResult>>>,
     pub(super) end: End,
+    /// As [`Steps::collective`].
+    pub(super) collective: Option<(Primitive, MPI_Comm)>,
 }
 
 /// The operations of this process that are under way.
@@ -46,15 +50,20 @@ pub struct Progress {
 
 impl Progress {
     /// Adds an operation, which is advanced when the process is; answers what its request waits for.
-    pub fn add(&mut self, Steps { what, about, future }: Steps) -> State {
+    pub fn add(&mut self, Steps { what, about, future, collective }: Steps) -> State {
         let end = End::default();
-        self.tasks.push_back(Task { future, end: end.clone() });
+        self.tasks.push_back(Task { future, end: end.clone(), collective });
         State::Steps(Box::new(UnderWay { end, what, about }))
+    }
+
+    /// How many operations are under way.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
     }
 
     /// True when there is no operation under way.
     #[inline]
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 }

@@ -35,7 +35,7 @@ pub struct Process {
     pub(crate) progress: Progress,
     /// The buffers of buffered sends.
     pub attached: AttachedBuffers,
-    /// Of a process without a launcher.
+    /// Of a process that looks for deadlocks itself, or whose tool wants to know of them.
     pub(crate) watch: Option<Watch>,
 }
 

@@ -3,10 +3,12 @@
 //! Of several threads that wait at once, one at a time sleeps on the rank's wait word in NIC memory, as that
 //! word has one sleeper; the others sleep here, and it wakes them when it has been woken.
 
+use super::deliver::tell_of_hang;
 use super::exit;
 use super::guard::Guard;
 use super::progress::Waiter;
 use super::state::Process;
+use super::watch::Hang;
 use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
 use nic_emu::memory::numbers::RequestId;
@@ -191,13 +193,17 @@ impl Guard {
     }
 
     /// Where no launcher does: looks whether this process waits for what never comes, now and then, and ends
-    /// it if so.
+    /// it if so. A tool that wants to know of a hang is told before.
     #[cold]
     #[inline(never)]
     fn look_for_deadlock(&mut self) {
         let Process { watch: Some(watch), port, .. } = &mut **self else { return };
-        if let Some(report) = watch.look(port) {
-            exit::end_told(&Finding::Deadlock(report).to_string());
+        let Some(hang) = watch.look(port) else { return };
+        let slice = port.memory().control().slice.get();
+        self.without_lock(|| tell_of_hang(slice));
+        match hang {
+            Hang::Told => self.port.memory().header().hang_news.take_note(),
+            Hang::Found(report) => exit::end_told(&Finding::Deadlock(report).to_string()),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::handle::{FIRST_INT, Numbered, pack, unpack};
 use crate::kind::{Kind, Stale};
+use crate::object::event::{self, EventKind};
 use crate::object::request::{BUFFERED, Finished, Request, State, Status};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
@@ -135,10 +136,14 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
     Ok(request.state.look(&mut parts)?.map(|finished| finished.of(comm)))
 }
 
-/// Takes a request that is complete in the commonest way: a plain receive of a small message that fits.
+/// Takes a request that is complete in the commonest way: a plain receive of a small message that fits, of
+/// which no tool wants to hear.
 #[inline(always)]
 pub fn take_received(process: &mut Process, handle: MPI_Request) -> Option<Status> {
     let nic = plain(&process.port, handle)?;
+    if event::is_listened(EventKind::MessageMatched) {
+        return None;
+    }
     process.port.take_received(nic).map(Status::from)
 }
 
@@ -159,6 +164,10 @@ pub fn poll(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Option
 fn poll_other(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Option<Finished>> {
     let Some(finished) = look_at(process, *handle)? else { return Ok(None) };
     if let Some(nic) = plain(&process.port, *handle) {
+        if !process.port.is_send(nic) {
+            let owner = process.port.requests().about(nic).map_or(0, |about| about.owner);
+            finished.status.note(MPI_Comm(owner as usize));
+        }
         process.port.take(nic);
     } else if *handle != BUFFERED {
         let request = process.request(*handle)?;

@@ -19,7 +19,7 @@
 //! ranks of the job can write to this memory too, so nothing read from it is an index before it is checked;
 //! the worst that a stray rank does is to spoil its own job's trace.
 
-use super::metric::{EmdsRecord, MetricSet};
+use super::metric::{EmdsRecord, Metric, MetricSet};
 use super::scope::Scope;
 use super::table::EmdsTable;
 use crate::config::{EmdsConfig, SliceRange};
@@ -223,6 +223,23 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
     /// The job's last slice was `last`, so that the dump can say how many slices it does not show.
     pub fn finish(&self, last: SliceIndex) {
         self.words[LAST_SLICE].store(last.0, Relaxed);
+    }
+
+    /// The sum of a metric over the slices that are recorded, and their number; a sum of 0 if the metric is
+    /// not recorded.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn sum(&self, metric: Metric) -> Result<(u64, u64), RingError> {
+        let rows = self.words[RECORDED].load(Acquire);
+        if rows > self.capacity {
+            return Err(RingError::Corrupt { word: "the number of recorded rows", value: rows });
+        }
+        let column = self.metrics.iter().position(|recorded| recorded == metric);
+        let Some(column) = column else { return Ok((0, rows)) };
+        let rows_words = self.words[HEADER_WORDS..][..rows as usize * self.width].chunks_exact(self.width);
+        let sum = rows_words.fold(0u64, |sum, row| sum.wrapping_add(row[column + 1].load(Relaxed)));
+        Ok((sum, rows))
     }
 
     /// A copy of what is recorded.

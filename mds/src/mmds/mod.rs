@@ -18,6 +18,7 @@ mod primitive;
 mod process;
 mod recorder;
 mod report;
+mod totals;
 
 pub use distribution::{Bucket, Distribution, Resolution};
 pub use primitive::Primitive;
@@ -26,3 +27,4 @@ pub use recorder::{Entry, Recorder};
 pub use report::{
     AlgorithmReport, CallReport, DistributionReport, Figures, IntervalReport, ProcessReport, UnexpectedReport,
 };
+pub use totals::CallTotals;

@@ -8,6 +8,7 @@
 
 use super::recorder::Recorder;
 use super::report::{CallReport, IntervalReport, ProcessReport, UnexpectedReport};
+use super::totals::CallTotals;
 use crate::config::MmdsConfig;
 use crate::mmds::Primitive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,6 +97,25 @@ impl ProcessRecorder {
             communication: IntervalReport::new(&sum.communication, &sum.communication_distribution),
             calls: calls.collect(),
         }
+    }
+
+    /// What a call has cost so far, over all threads.
+    pub fn call(&self, primitive: Primitive) -> CallTotals {
+        self.sum(|recorder| recorder.calls[primitive.index()].totals())
+    }
+
+    /// The computation and the communication so far, over all threads.
+    pub fn intervals(&self) -> [CallTotals; 2] {
+        [
+            self.sum(|recorder| recorder.computation.totals()),
+            self.sum(|recorder| recorder.communication.totals()),
+        ]
+    }
+
+    fn sum(&self, of: impl Fn(&Recorder) -> CallTotals) -> CallTotals {
+        let others = self.lock();
+        let all = others.attached.iter().map(Arc::as_ref).chain(others.ended.as_deref());
+        std::iter::once(&self.main).chain(all).map(of).fold(CallTotals::default(), CallTotals::plus)
     }
 
     /// A thread that panics while it holds the lock leaves the list whole: pushes and removals are single

@@ -10,6 +10,7 @@
 
 use super::distribution::Distribution;
 use super::primitive::Primitive;
+use super::totals::CallTotals;
 use crate::config::MmdsConfig;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -53,6 +54,15 @@ impl Tally {
         }
         if ns > self.max.load(Relaxed) {
             self.max.store(ns, Relaxed);
+        }
+    }
+
+    /// Its sums.
+    pub(super) fn totals(&self) -> CallTotals {
+        CallTotals {
+            count: self.count.load(Relaxed),
+            total_ns: self.total.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
         }
     }
 

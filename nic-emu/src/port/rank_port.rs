@@ -328,6 +328,27 @@ impl Port {
         &self.waiting
     }
 
+    /// The same, to be changed: what is under way may still go by what was before.
+    pub fn waits_mut(&mut self) -> &mut WaitPolicy {
+        &mut self.waiting
+    }
+
+    /// When this rank moves bytes by which channel.
+    pub fn channels(&self) -> &channel::Policy {
+        &self.channel
+    }
+
+    /// The same, to be changed.
+    pub fn channels_mut(&mut self) -> &mut channel::Policy {
+        &mut self.channel
+    }
+
+    /// Descriptors that this rank has posted in a ring, and nobody has taken.
+    pub fn posted(&self, ring: RingKind) -> u32 {
+        let taken = self.memory.taken()[self.local_rank.index()].read();
+        Heads::distance(taken.get(ring), self.heads.get(ring))
+    }
+
     /// What is known of this rank's outstanding requests, and their names.
     #[inline(always)]
     pub fn requests(&self) -> &Outstanding {

@@ -61,39 +61,8 @@ static void handlers(void)
     MPI_Errhandler_free(&of_comm);
 }
 
-static void tools(void)
-{
-    int provided, number = 7, index;
-    MPI_T_pvar_session session, none = MPI_T_PVAR_SESSION_NULL;
-    CHECK_INT(MPI_T_cvar_get_num(&number), MPI_T_ERR_NOT_INITIALIZED);
-    CHECK_INT(MPI_T_cvar_get_index("x", &index), MPI_T_ERR_NOT_INITIALIZED);
-    CHECK_INT(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
-    CHECK_INT(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided), MPI_SUCCESS);
-    CHECK_INT(provided, MPI_THREAD_MULTIPLE);
-    CHECK_INT(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided), MPI_SUCCESS);
-    int (*counts[])(int *) = {MPI_T_cvar_get_num, MPI_T_pvar_get_num, MPI_T_category_get_num, MPI_T_event_get_num,
-                              MPI_T_source_get_num};
-    for (int i = 0; i < 5; i++) {
-        number = 7;
-        CHECK_INT(counts[i](&number), MPI_SUCCESS);
-        CHECK_INT(number, 0);
-    }
-    CHECK_INT(MPI_T_cvar_get_index("x", &index), MPI_T_ERR_INVALID_NAME);
-    CHECK_INT(MPI_T_category_get_cvars(0, 1, &index), MPI_T_ERR_INVALID_INDEX);
-    CHECK_INT(MPI_T_pvar_session_create(&session), MPI_SUCCESS);
-    MPI_T_pvar_handle handle;
-    CHECK_INT(MPI_T_pvar_handle_alloc(session, 0, 0, &handle, &number), MPI_T_ERR_INVALID_INDEX);
-    CHECK_INT(MPI_T_pvar_session_free(&session), MPI_SUCCESS);
-    CHECK(session == MPI_T_PVAR_SESSION_NULL);
-    CHECK_INT(MPI_T_pvar_session_free(&none), MPI_T_ERR_INVALID_SESSION);
-    CHECK_INT(MPI_T_finalize(), MPI_SUCCESS);
-    CHECK_INT(MPI_T_finalize(), MPI_SUCCESS);
-    CHECK_INT(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
-}
-
 int main(int argc, char **argv)
 {
-    tools();
     start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

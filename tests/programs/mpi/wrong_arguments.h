@@ -17,7 +17,12 @@ static MPI_Op own_op;
 static MPI_Win window, dynamic, shared;
 static MPI_Errhandler of_comms, of_sessions, of_files, of_wins;
 static MPI_Status status;
-static MPI_T_pvar_session tool_session;
+static MPI_T_pvar_session tool_session, tool_kept;
+static MPI_T_enum tool_enum;
+static MPI_T_cvar_handle tool_cvar, tool_new_cvar;
+static MPI_T_pvar_handle tool_pvar, tool_new_pvar;
+static MPI_T_event_registration tool_registration, tool_new_registration;
+static char tool_text[1024];
 static int comm_key, type_key, win_key, own_class, own_code;
 static char data[4096], room[4096], attached[65536], text[MPI_MAX_LIBRARY_VERSION_STRING], long_text[4096];
 static char exposed[4096], attachable[256];
@@ -330,8 +335,9 @@ static void wrong(int class, const char *says, const void *owner, int code)
     int length, times = heard.times, got, handed = heard.code;
     const void *object = heard.object;
     if (strncmp(call_, "MPI_T_", 6) == 0) {
-        if (code != class) {
-            snprintf(line, sizeof line, "answers %d, not %d", code, class);
+        /* No error handler is asked. */
+        if (code != class || times != 0) {
+            snprintf(line, sizeof line, "answers %d, not %d (%d handlers called)", code, class, times);
             failed(line);
         }
         return;
@@ -384,6 +390,29 @@ static void go_round(void)
     int got = -1;
     MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 9, &got, 1, MPI_INT, (rank + size - 1) % size, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     CHECK_INT(got, (rank + size - 1) % size);
+}
+
+static void tool_hear(MPI_T_event_instance event, MPI_T_event_registration of, MPI_T_cb_safety safety, void *user_data)
+{
+    (void)event, (void)of, (void)safety, (void)user_data;
+}
+
+static void hear_tools(MPI_T_event_cb_function hear)
+{
+    MPI_T_event_register_callback(tool_registration, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, NULL, hear);
+}
+
+static void have_tools(void)
+{
+    int index;
+    MPI_T_cvar_get_index("event_room", &index);
+    MPI_T_cvar_handle_alloc(index, NULL, &tool_cvar, NULL);
+    MPI_T_pvar_session_create(&tool_kept);
+    MPI_T_pvar_get_index("slices", MPI_T_PVAR_CLASS_COUNTER, &index);
+    MPI_T_pvar_handle_alloc(tool_kept, index, NULL, &tool_pvar, NULL);
+    MPI_T_event_get_index("hang_found", &index);
+    MPI_T_event_handle_alloc(index, NULL, MPI_INFO_NULL, &tool_registration);
+    MPI_T_event_get_info(index, NULL, NULL, NULL, NULL, NULL, NULL, &tool_enum, NULL, NULL, NULL, NULL);
 }
 
 static void prepare(int *argc, char ***argv)
@@ -440,6 +469,7 @@ static void prepare(int *argc, char ***argv)
     MPI_Buffer_attach(attached, sizeof attached);
     memset(long_text, 'x', sizeof long_text - 1);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &(int){0});
+    have_tools();
     /* What was freed. */
     MPI_Comm_dup(own, &made.comm);
     freed.comm = made.comm;

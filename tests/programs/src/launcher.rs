@@ -7,6 +7,8 @@
 
 use bcs_core::{JobId, NodeId, NodeSet, Placement, PortRange, Rank, SliceLength, Transport};
 use bcs_credentials::{self as credentials, Credential};
+use mds::EmdsConfig;
+use mds::emds::EmdsTable;
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
@@ -48,6 +50,8 @@ pub struct Job {
     pub context_slots: u32,
     /// Bytes of messages that each rank can leave unreceived.
     pub unexpected_bytes: u64,
+    /// What EMDS records.
+    pub emds: Option<EmdsConfig>,
     /// What the ranks find in their environment besides the launcher's.
     pub environment: Vec<(String, String)>,
     /// When the job is ended.
@@ -68,6 +72,7 @@ impl Job {
             cross_memory: CrossMemory::WhereFaster,
             context_slots: SLOTS,
             unexpected_bytes: DEFAULT_LIMIT_BYTES,
+            emds: None,
             environment: Vec::new(),
             limit: Duration::from_secs(60),
             inherit: false,
@@ -107,6 +112,8 @@ pub struct Ended {
     pub timed_out: bool,
     /// Slices that were run, on the node with the most.
     pub slices: u64,
+    /// What EMDS has recorded on the first node: its own slices, and the global ones.
+    pub emds: Option<[EmdsTable; 2]>,
     /// Messages that ranks have written straight into their receivers' buffers, on all nodes.
     pub written: u64,
 }
@@ -203,7 +210,9 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
     let slices = hosts.iter().map(|host| host.slices().0).max().unwrap_or(0);
     let written = |host: &NicHost| host.memory().header().remote.by_ranks.written.get();
     let written = hosts.iter().map(written).sum();
-    Ended { codes, stdout, stderr, abort, finding, timed_out, slices, written }
+    let rings = hosts.first().and_then(NicHost::emds);
+    let emds = rings.and_then(|(local, global)| Some([local.read().ok()?, global.read().ok()?]));
+    Ended { codes, stdout, stderr, abort, finding, timed_out, slices, emds, written }
 }
 
 /// The NIC of a node.
@@ -217,7 +226,7 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
         cross_memory: job.cross_memory,
         context_slots: job.context_slots,
         unexpected_bytes: job.unexpected_bytes,
-        emds: None,
+        emds: job.emds.clone(),
         nic_core: None,
     };
     NicHost::create(&config).expect("NIC memory for a test")

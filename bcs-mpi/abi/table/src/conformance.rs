@@ -141,11 +141,10 @@ Made by `cargo run -p mpi-abi-table`; a test compares.
 
 Counted are the functions of the standard ABI, those for large counts (`_c`) as functions of their own. All are
 exported, with their twins `PMPI_`, so that every program loads. *Done* is what has code of its own; *missing* answers
-`MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its object, and what belongs to the tool interface answers
-that there is no such variable. *Tests* is how many of those done are called by the programs in `tests/programs/mpi`,
-which check results. Besides, every function that is done is called as it should be, and with each wrong argument in
-turn, by a program made from a table (`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and
-why); and a test looks at the export of them all.
+`MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its object. *Tests* is how many of those done are called by
+the programs in `tests/programs/mpi`, which check results. Besides, every function that is done is called as it should
+be, and with each wrong argument in turn, by a program made from a table (`tests/mpi/wrong_arguments.tbl`, which names
+the few that it leaves out, and why); and a test looks at the export of them all.
 
 Besides these there are the functions of MPI-1 that MPI-3.0 removed (`MPI_Address`, `MPI_Type_struct` and others,
 chapter 17), and `MPI_LB` and `MPI_UB` for `MPI_Type_struct`, for programs compiled with `-DMPI1_COMPATIBILITY`.

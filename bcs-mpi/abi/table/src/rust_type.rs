@@ -15,10 +15,12 @@ pub fn rust_type(tables: &Tables, parameter: &str) -> String {
     }
     let base = match base {
         "int" | "char" | "void" => format!("c_{base}"),
+        "enum" => "c_int".into(),
         "double" => "f64".into(),
         other => other.into(),
     };
     let base = if name.ends_with("[3]") { format!("[{base}; 3]") } else { base };
+    let name = if rest.starts_with("enum ") { "" } else { name };
     let depth = name.matches('*').count() + name.matches("[]").count();
     match depth {
         0 => base,

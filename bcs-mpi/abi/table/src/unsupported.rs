@@ -8,8 +8,7 @@
 //! one name, which the compiler refuses.
 //!
 //! Each answers `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its communicator, session,
-//! window or file. Those of the tool interface, of which the library offers no variable, answer what the
-//! standard has for an index, a name or a handle of none.
+//! window or file.
 
 use crate::rust_type::rust_type;
 use crate::table::{Function, Tables};
@@ -50,11 +49,8 @@ pub fn render(tables: &Tables, defined: &BTreeSet<String>) -> Result<String, Str
     Ok(text)
 }
 
-/// The options, which say whose error handler is asked, and the body; of the tool interface none is asked.
+/// The options, which say whose error handler is asked, and the body.
 fn refusal(tables: &Tables, Function { name, parameters, .. }: &Function) -> (String, String) {
-    if name.starts_with("MPI_T_") {
-        return ("plain".to_owned(), format!("tools::refuse({})", tool_error(parameters)));
-    }
     let kinds = ["MPI_Comm", "MPI_Session", "MPI_Win", "MPI_File"];
     let is_owner = |parameter: &String| kinds.contains(&&*rust_type(tables, parameter));
     let options = match parameters.iter().position(is_owner) {
@@ -64,15 +60,6 @@ fn refusal(tables: &Tables, Function { name, parameters, .. }: &Function) -> (St
         None => String::new(),
     };
     (options, "Err(MpiError::new(Problem::Unsupported))?".to_owned())
-}
-
-/// What a function of the tool interface says of an object that cannot be.
-fn tool_error(parameters: &[String]) -> &'static str {
-    match parameters.iter().find(|parameter| !parameter.starts_with("MPI_T_pvar_session")) {
-        Some(first) if first.starts_with("int ") => "MPI_T_ERR_INVALID_INDEX",
-        Some(first) if first.starts_with("const char") => "MPI_T_ERR_INVALID_NAME",
-        _ => "MPI_T_ERR_INVALID_HANDLE",
-    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use super::call::{Call, Form};
 use super::persistent::Again;
-use crate::constants::{MPI_REQUEST_NULL, MPI_Request};
+use crate::constants::MPI_Request;
 use crate::error::MpiResult;
+use crate::object::request::Steps;
 use crate::process::{Guard, drive};
 use crate::progress::Joins;
 use crate::request::persistent::create;
@@ -33,9 +34,11 @@ impl Call {
         let party = J::join(&mut process.communicators, self.comm, self.primitive, blocks)?;
         let what = party.waiting();
         if !blocks {
-            return process.start_request(self.comm, what, make(party));
+            let steps = Steps::new(what, make(party)).of_collective(self.primitive, self.comm);
+            let state = process.start_steps(steps)?;
+            return Ok(process.requests.insert(state, self.comm));
         }
         drive(process, &what, make(party))?;
-        Ok(MPI_REQUEST_NULL)
+        self.done()
     }
 }

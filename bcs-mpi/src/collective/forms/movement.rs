@@ -30,20 +30,19 @@ pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
     if call.form != Form::Blocking {
         return call.launch(&mut process, 0, algorithm::barrier);
     }
-    meet(&mut process, call)?;
-    Ok(MPI_REQUEST_NULL)
+    meet(&mut process, call)
 }
 
-/// The members of an intracommunicator meet, in a call that blocks.
+/// The members of an intracommunicator meet, in a call that blocks; answers a null request.
 ///
 /// # Errors
 /// No such communicator, members have announced what does not fit, or the NIC fails.
 #[inline(always)]
-pub fn meet(process: &mut Guard, call: Call) -> MpiResult {
-    if process.communicator(call.comm)?.size > 1 && !at_once::barrier(process, call)? {
-        call.launch(process, 0, futures::synchronize)?;
+pub fn meet(process: &mut Guard, call: Call) -> MpiResult<MPI_Request> {
+    if process.communicator(call.comm)?.size == 1 || at_once::barrier(process, call)? {
+        return call.done();
     }
-    Ok(())
+    call.launch(process, 0, futures::synchronize)
 }
 
 /// MPI_Ibcast and its kin.
@@ -60,7 +59,7 @@ pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResu
     let action = if communicator.rank == root { "sent" } else { "received" };
     let block = buffer.block(&process, &NAMES, action)?;
     if at_once::broadcast(&mut process, call, &block, root)? {
-        return Ok(MPI_REQUEST_NULL);
+        return call.done();
     }
     let bytes = block.bytes;
     call.launch(&mut process, bytes, move |party| broadcast(party, block.clone(), root))
@@ -171,7 +170,7 @@ fn bring(
     agreed: Agreed,
 ) -> MpiResult<MPI_Request> {
     if at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? {
-        return Ok(MPI_REQUEST_NULL);
+        return call.done();
     }
     let blocks = if pattern.gives_the_same() { 1 } else { process.communicator(call.comm)?.size };
     let bytes = agreed.of_all(blocks).unwrap_or(0);

@@ -48,7 +48,7 @@ fn launch(process: &mut Guard, call: Call, exchange: AlongEdges) -> MpiResult<MP
     if call.form == Form::Blocking {
         let party = Party::join(&mut process.communicators, call.comm, call.primitive, true)?;
         neighbourhood::exchange(process, party, exchange)?;
-        return Ok(MPI_REQUEST_NULL);
+        return call.done();
     }
     let exchange = Rc::new(exchange);
     call.launch(process, 0, move |party| neighbour_exchange(party, exchange.clone()))

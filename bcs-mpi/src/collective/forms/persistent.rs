@@ -129,19 +129,21 @@ where
         if is_made && self.plan.is_idle(parts.port) {
             let own = self.own.as_ref().map(|own| own.comm);
             let party = join(parts.communicators, self.call, own, &self.plan)?;
-            return Ok(Begun::Steps(Steps::new(J::waiting(&party), (self.make)(party))));
+            let steps = Steps::new(J::waiting(&party), (self.make)(party));
+            return Ok(Begun::Steps(steps.of_collective(self.call.primitive, self.call.comm)));
         }
         let (make, call, plan) = (self.make.clone(), self.call, self.plan.clone());
         let own = self.own.clone();
         let what = own.as_ref().map_or(WaitingFor::SOMETHING, |own| own.what);
-        Ok(Begun::Steps(Steps::new(what, async move {
+        let steps = Steps::new(what, async move {
             if let Some(own) = &own {
                 own.made().await?;
             }
             plan.idle().await?;
             let own = own.map(|own| own.comm);
             make(with(|process| join(&mut process.communicators, call, own, &plan))?).await
-        })))
+        });
+        Ok(Begun::Steps(steps.of_collective(call.primitive, call.comm)))
     }
 
     fn close(&mut self) -> Option<Steps> {

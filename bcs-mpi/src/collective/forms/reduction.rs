@@ -37,7 +37,7 @@ pub fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Reque
     let (operands, members) = ((from.cast(), receive.cast(), bytes), (size, Some(root)));
     // SAFETY: the promise of `Vectors::new`.
     if unsafe { at_once::combine(&mut process, call, members, &reduction, operands)? } {
-        return Ok(MPI_REQUEST_NULL);
+        return call.done();
     }
     let vectors = Vectors { receive, ..*vectors };
     launch(&mut process, call, vectors.combined(reduction, Results::Root(root), (from, vectors.count)))
@@ -64,7 +64,7 @@ pub fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let operands = (from.cast(), vectors.receive.cast(), bytes);
     // SAFETY: the promise of `Vectors::new`.
     if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, operands)? } {
-        return Ok(MPI_REQUEST_NULL);
+        return call.done();
     }
     launch(&mut process, call, vectors.combined(reduction, Results::All, (from, vectors.count)))
 }

@@ -116,6 +116,7 @@ impl State {
                 let Some(outcome) = parts.port.test(*nic)? else { return Ok(None) };
                 let (comm, room) = (MPI_Comm(about.owner as usize), (about.bytes, about.signature));
                 let finished = Finished::received(parts.communicators, comm, &outcome, room);
+                finished.status.note(comm);
                 if let Some(staged) = staged {
                     // SAFETY: the request is complete only now, so its buffer is still the library's to
                     // write.

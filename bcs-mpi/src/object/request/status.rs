@@ -3,6 +3,7 @@
 //! In `MPI_internal`: the bytes received in words 0 and 1, and whether it was cancelled in word 2.
 
 use crate::constants::*;
+use crate::object::event::{self, EventKind, Happening};
 use nic_emu::port::{Outcome, Received};
 use std::ffi::c_int;
 
@@ -42,6 +43,15 @@ impl Status {
             tag: outcome.tag,
             bytes: outcome.length.bytes().min(room),
             cancelled: outcome.cancelled,
+        }
+    }
+
+    /// Tells tools of the message that a receive of this communicator has got.
+    #[inline(always)]
+    pub(crate) fn note(&self, comm: MPI_Comm) {
+        if event::is_listened(EventKind::MessageMatched) && !self.cancelled {
+            let &Self { source, tag, bytes, .. } = self;
+            event::note(Happening::MessageMatched { comm, source, tag, bytes });
         }
     }
 

@@ -1,7 +1,9 @@
 //! Operations of several steps: futures, which the process advances, and their requests.
 
 use super::status::Status;
+use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
+use mds::Primitive;
 use nic_emu::status::WaitingFor;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +16,8 @@ pub struct Steps {
     pub about: About,
     /// The steps.
     pub future: Pin<Box<dyn Future<Output = MpiResult>>>,
+    /// The call of the program that has started it, and its communicator, where tools are told of its end.
+    pub collective: Option<(Primitive, MPI_Comm)>,
 }
 
 /// What the request of an operation of several steps tells of the operation.
@@ -41,7 +45,12 @@ impl Steps {
 
     /// An operation of any kind that this future carries out.
     pub fn of(what: WaitingFor, about: About, future: impl Future<Output = MpiResult> + 'static) -> Self {
-        Self { what, about, future: Box::pin(future) }
+        Self { what, about, future: Box::pin(future), collective: None }
+    }
+
+    /// The same of a collective operation of the program.
+    pub fn of_collective(self, call: Primitive, comm: MPI_Comm) -> Self {
+        Self { collective: Some((call, comm)), ..self }
     }
 }
 

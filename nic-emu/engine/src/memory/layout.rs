@@ -8,6 +8,7 @@ use crate::memory::descriptor::INLINE_BYTES;
 use crate::memory::door::{DOORS, Door};
 use crate::memory::doorbell::{COUNTER_BITS, RingKind};
 use crate::memory::edge::{EDGES, Edge};
+use crate::memory::hang_news::HangNews;
 use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::memory::landing::Landings;
 use crate::memory::lane::LANE_BYTES;
@@ -83,6 +84,7 @@ pub(super) const MAGIC: u64 = {
         offset_of!(Header, remote),
         offset_of!(Header, contexts),
         offset_of!(Header, abort),
+        offset_of!(Header, hang_news),
         offset_of!(RankBlock, status),
         offset_of!(RankBlock, queues),
         offset_of!(RankBlock, claims),
@@ -166,6 +168,8 @@ pub struct Header {
     pub room: RoomNews,
     /// Who ended the job, and why.
     pub abort: AbortRecord,
+    /// That there is a hang, for ranks that want to know it.
+    pub hang_news: HangNews,
 }
 
 /// What the processor keeps for global slices (`crate::global`).

@@ -75,6 +75,7 @@ mod with_token {
     pub mod edge;
     pub mod few;
     pub mod groups;
+    pub mod hang_news;
     pub mod instance;
     pub mod landing;
     pub mod lane;

@@ -25,6 +25,10 @@ const GRACE_NS: u64 = 100_000;
 /// Sleep to a far beat in pieces of this length, so that the end of the job need not wait for the beat.
 const LONGEST_PIECE_NS: u64 = 20_000_000;
 
+/// How long ranks that want to know of a hang have at most to take note of it: they look every 20 ms, and a
+/// tool's function may write what it knows.
+const NOTING_NS: u64 = 2_000_000_000;
+
 /// The loop of the thread.
 pub(super) struct Ticker<'a> {
     shared: &'a Shared,
@@ -56,6 +60,7 @@ impl<'a> Ticker<'a> {
             if self.shared.trim(&mut trimmed_ns, now)?
                 && let Some(report) = self.hang.look(self.memory)
             {
+                self.tell_of_hang();
                 return Err(Finding::Deadlock(report));
             }
             self.pause(pacing, now);
@@ -90,6 +95,14 @@ impl<'a> Ticker<'a> {
                 // themselves.
                 std::thread::sleep(ELASTIC_TICK);
             }
+        }
+    }
+
+    /// Gives ranks that want to know of a hang the time to take note of it.
+    fn tell_of_hang(&self) {
+        let until = now_ns() + NOTING_NS;
+        while self.memory.header().hang_news.announce() && now_ns() < until && !self.shared.is_over() {
+            std::thread::sleep(ELASTIC_TICK);
         }
     }
 

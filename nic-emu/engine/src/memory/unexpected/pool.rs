@@ -133,6 +133,21 @@ impl<'m> UnexpectedPool<'m> {
         self.state.most_bytes.get()
     }
 
+    /// The same since [`Self::watch`] was called last.
+    pub fn most_watched_bytes(&self) -> u64 {
+        self.state.most_watched_bytes.get()
+    }
+
+    /// Begins to watch for the most bytes: it is those that are in use. The caller holds the run token.
+    pub fn watch(&self) {
+        self.state.most_watched_bytes.set(self.state.used_bytes.get());
+    }
+
+    /// Bytes that may be in use at once.
+    pub fn limit_bytes(&self) -> u64 {
+        self.memory.layout().unexpected_chunks as u64 * CHUNK_BYTES as u64
+    }
+
     /// Messages that have waited here for their receives since the job began.
     pub fn messages(&self) -> u64 {
         self.state.messages.get()
@@ -204,7 +219,9 @@ impl<'m> UnexpectedPool<'m> {
         let block = PoolBlock { chunk: index, unit, order };
         let used = self.state.used_bytes.get().wrapping_add(block.bytes());
         self.state.used_bytes.set(used);
-        self.state.most_bytes.set(self.state.most_bytes.get().max(used));
+        for most in [&self.state.most_bytes, &self.state.most_watched_bytes] {
+            most.set(most.get().max(used));
+        }
         self.state.used_blocks.add(1);
         Ok(Some(block.word()))
     }

@@ -30,6 +30,8 @@ pub struct PoolState {
     pub(super) used_bytes: Word64,
     /// The most bytes at once.
     pub(super) most_bytes: Word64,
+    /// The most bytes at once since somebody has begun to watch.
+    pub(super) most_watched_bytes: Word64,
     /// Messages that have waited here, so far.
     pub(super) messages: Word64,
     /// As many when [`super::trim`] looked last, which alone writes this.
