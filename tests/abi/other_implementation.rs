@@ -16,15 +16,22 @@ use crate::printed_values::{our_headers, printed_values};
 struct Header {
     name: &'static str,
     include: PathBuf,
+    /// What the program defines.
+    flags: &'static [&'static str],
 }
 
 impl Header {
     fn ours() -> Self {
-        Self { name: "mpi.h", include: our_headers() }
+        Self { name: "mpi.h", include: our_headers(), flags: &[] }
+    }
+
+    /// For programs that want what MPI-3.0 has removed, too.
+    fn ours_for_old_programs() -> Self {
+        Self { flags: &["-DMPI1_COMPATIBILITY"], ..Self::ours() }
     }
 
     fn mpich(prefix: &Path) -> Self {
-        Self { name: "mpi_abi.h", include: prefix.join("include") }
+        Self { name: "mpi_abi.h", include: prefix.join("include"), flags: &[] }
     }
 
     fn printed_values(&self, language: Language, source: &str) -> BTreeMap<String, String> {
@@ -34,7 +41,12 @@ impl Header {
     /// The header after the preprocessor, system headers left out; with `macros` their definitions instead.
     fn preprocessed(&self, macros: bool) -> String {
         let mut command = Language::C.compiler();
-        command.arg("-E").arg("-P").args(macros.then_some("-dM")).arg(self.include.join(self.name));
+        command
+            .arg("-E")
+            .arg("-P")
+            .args(self.flags)
+            .args(macros.then_some("-dM"))
+            .arg(self.include.join(self.name));
         runs::output(&mut command)
     }
 
@@ -106,7 +118,7 @@ fn every_prototype_is_that_of_mpich() {
     let Some(prefix) = mpich::prefix() else { return };
     let tables = Tables::read().unwrap();
     let theirs = Header::mpich(&prefix).functions();
-    let exported: BTreeSet<String> = tables.exported_symbols().into_iter().collect();
+    let exported = symbols(&tables, &[Form::Exported]);
     assert_eq!(theirs, exported, "the ABI has other functions than our tables");
     let callbacks: Vec<&str> = tables.callbacks.iter().map(|c| c.name).collect();
     let types = |header: &Header| header.mangled_types(&exported, &callbacks);
@@ -116,10 +128,15 @@ fn every_prototype_is_that_of_mpich() {
 #[test]
 fn our_header_declares_every_function_of_the_tables() {
     let tables = Tables::read().unwrap();
-    let inline = tables.functions.iter().filter(|f| f.form == Form::Inline);
-    let mut expected: BTreeSet<String> = tables.exported_symbols().into_iter().collect();
-    expected.extend(inline.flat_map(|f| [f.name.clone(), f.profiling_name()]));
-    assert_eq!(Header::ours().functions(), expected);
+    assert_eq!(Header::ours().functions(), symbols(&tables, &[Form::Exported, Form::Inline]));
+    let of_old_programs = symbols(&tables, &[Form::Exported, Form::Inline, Form::Removed]);
+    assert_eq!(Header::ours_for_old_programs().functions(), of_old_programs);
+}
+
+/// The functions of these forms, and their profiling twins.
+fn symbols(tables: &Tables, forms: &[Form]) -> BTreeSet<String> {
+    let functions = tables.functions.iter().filter(|function| forms.contains(&function.form));
+    functions.flat_map(|function| [function.name.clone(), function.profiling_name()]).collect()
 }
 
 /// Runs a program that is compiled with our header and linked with MPICH's library.
