@@ -180,7 +180,7 @@ fn combined_at_once(
     };
     let bytes = usize::try_from(at.count).ok().and_then(|count| count.checked_mul(element));
     let Some(bytes) = bytes.filter(|_| takes && (is_given || op == MPI_NO_OP)) else { return Ok(false) };
-    let Some(combination) = Combination::of_elements(op, of) else { return Ok(false) };
+    let Ok(combination) = Combination::of_elements(op, of) else { return Ok(false) };
     let Some(place) = mapped(process, win, (at.rank, at.disp), bytes) else { return Ok(false) };
     process.port.combining(place.door, place.spans_nodes, |_, arithmetic| {
         // SAFETY: the bytes are in the part, which is mapped; the promise of `Elements::new`.

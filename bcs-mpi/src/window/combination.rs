@@ -38,45 +38,36 @@ impl Combination {
     /// The operation is none that accumulates, or the type is not made of one that it takes.
     pub fn new(process: &Process, op: MPI_Op, elements: &TargetElements) -> MpiResult<Self> {
         let of = sole_element(process, "target_datatype", elements.datatype)?;
-        let how = match op {
-            MPI_REPLACE => Combining::Bytes(arith::ReduceOp::Replace),
-            MPI_NO_OP => Combining::Bytes(arith::ReduceOp::NoOp),
-            _ if op == MPI_OP_NULL || predefined_operation(op).is_none() => {
-                // What is no operation at all says so.
-                operation::find(op)?;
-                let value = format!("{:#x}, an operation of the program", op.0);
-                let allowed =
-                    "it has to be a predefined operation, MPI_REPLACE or MPI_NO_OP (MPI-5.0, section 12.3.4)";
-                return Err(MpiError::argument(MPI_ERR_OP, "op", value, allowed));
-            }
-            // Nothing is combined: programs name any datatype then.
-            _ if elements.count == 0 => Combining::Bytes(arith::ReduceOp::NoOp),
-            _ => {
-                let operand = Operand::on(op, of)?;
-                match operand.element {
-                    Element::Nic(element) => Combining::Nic(operand.op, element),
-                    Element::Host(element) => Combining::Host(Extended { op: operand.op, element }),
-                }
-            }
-        };
-        Ok(Self { how, of })
+        if op == MPI_OP_NULL || predefined_operation(op).is_none() {
+            // What is no operation at all says so.
+            operation::find(op)?;
+            let value = format!("{:#x}, an operation of the program", op.0);
+            let allowed =
+                "it has to be a predefined operation, MPI_REPLACE or MPI_NO_OP (MPI-5.0, section 12.3.4)";
+            return Err(MpiError::argument(MPI_ERR_OP, "op", value, allowed));
+        }
+        // Nothing is combined: programs name any datatype then.
+        let is_nothing = elements.count == 0 && op != MPI_REPLACE;
+        Self::of_elements(if is_nothing { MPI_NO_OP } else { op }, of)
     }
 
-    /// That of an operation on elements of a predefined datatype; none where they do not go together.
+    /// That of an operation on elements of a predefined datatype.
+    ///
+    /// # Errors
+    /// They do not go together.
     #[inline]
-    pub fn of_elements(op: MPI_Op, of: &'static Datatype) -> Option<Self> {
+    pub fn of_elements(op: MPI_Op, of: &'static Datatype) -> MpiResult<Self> {
         let how = match op {
             MPI_REPLACE => Combining::Bytes(arith::ReduceOp::Replace),
             MPI_NO_OP => Combining::Bytes(arith::ReduceOp::NoOp),
-            MPI_OP_NULL => return None,
-            _ => match Operand::on(op, of).ok()? {
+            _ => match Operand::on(op, of)? {
                 Operand { op, element: Element::Nic(element), .. } => Combining::Nic(op, element),
                 Operand { op, element: Element::Host(element), .. } => {
                     Combining::Host(Extended { op, element })
                 }
             },
         };
-        Some(Self { how, of })
+        Ok(Self { how, of })
     }
 
     /// Bytes of an element as it is combined: where its padding counts, more than its values have.

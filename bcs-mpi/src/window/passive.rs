@@ -58,6 +58,7 @@ fn enter(process: &mut Guard, call: Primitive, win: MPI_Win, member: CommRank, m
     wait_for_entry(process, call, win, member, mode)
 }
 
+/// Has the NIC of a member's door let this process in, and waits for that.
 #[cold]
 fn wait_for_entry(
     process: &mut Guard,
@@ -91,6 +92,7 @@ fn leave(process: &mut Guard, call: Primitive, win: MPI_Win, member: CommRank, m
     Ok(())
 }
 
+/// Leaves the door of a member on another node.
 fn leave_there(
     process: &mut Guard,
     call: Primitive,
