@@ -47,8 +47,10 @@ mod tests {
         }
     }
 
+    /// First what one library changes, then all providers that this machine has. One test: handlers are the
+    /// process's, and tests are its threads.
     #[test]
-    fn what_a_library_changes_is_as_it_was() {
+    fn a_programs_handlers_are_left_alone() {
         let before = handler();
         {
             let _kept = KeptHandlers::keep();
@@ -57,11 +59,7 @@ mod tests {
             assert_eq!(handler(), libc::SIG_IGN);
         }
         assert_eq!(handler(), before);
-    }
 
-    /// With all providers that this machine has.
-    #[test]
-    fn providers_leave_a_programs_handlers_alone() {
         let all = || KeptHandlers::keep().0.map(|handler| handler.map(|handler| handler.sa_sigaction));
         let before = all();
         let _ = crate::Offer::choose(Some("tcp;ofi_rxm"), None, std::net::Ipv4Addr::LOCALHOST.into());
