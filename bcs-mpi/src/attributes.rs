@@ -146,11 +146,11 @@ pub fn delete<H: Attributed>(object: H, key: c_int) -> MpiResult {
     Ok(())
 }
 
-/// A callback of a key.
+/// A callback, by its address.
 ///
 /// # Safety
 /// The address must be that of a function of this type.
-unsafe fn callback<F: Copy>(address: usize) -> F {
+pub(crate) unsafe fn callback<F: Copy>(address: usize) -> F {
     const { assert!(size_of::<F>() == size_of::<*const ()>()) };
     let function: *const () = std::ptr::with_exposed_provenance(address);
     // SAFETY: the caller's promise; a handle is passed as its number.

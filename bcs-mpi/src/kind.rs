@@ -27,6 +27,8 @@ pub enum Kind {
     Message = 9,
     /// A window.
     Window = 10,
+    /// An open file.
+    File = 11,
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
             Kind::Info => ("an info object", (MPI_INFO_NULL.0, "MPI_INFO_NULL"), MPI_ERR_INFO),
             Kind::Session => ("a session", (MPI_SESSION_NULL.0, "MPI_SESSION_NULL"), MPI_ERR_SESSION),
             Kind::Window => ("a window", (MPI_WIN_NULL.0, "MPI_WIN_NULL"), MPI_ERR_WIN),
+            Kind::File => ("an open file", (MPI_FILE_NULL.0, "MPI_FILE_NULL"), MPI_ERR_FILE),
             // The standard has no class for messages; they are half of a request.
             Kind::Message => ("a matched message", (MPI_MESSAGE_NULL.0, "MPI_MESSAGE_NULL"), MPI_ERR_REQUEST),
         }

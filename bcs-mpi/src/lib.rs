@@ -16,8 +16,9 @@
 //! 6. [`point_to_point`]: sends, receives, probes. [`partitioned`]: messages that go part by part.
 //! 7. [`communicator`]: communicators are asked, made, split and freed. [`collective`]: collective
 //!    operations, their algorithms and their forms.
-//! 8. [`topology`]: topologies are made and asked. [`window`]: one-sided communication. [`environment`]: the
-//!    start and the end, sessions, error handling, integers for handles. [`tool`]: the tool interface.
+//! 8. [`topology`]: topologies are made and asked. [`window`]: one-sided communication. [`mod@file`]: files.
+//!    [`environment`]: the start and the end, sessions, error handling, integers for handles. [`tool`]: the
+//!    tool interface.
 //!
 //! The C edge (`bcs-mpi/abi`) is a table over the functions of layers 5 to 8, which are named after the MPI
 //! calls.
@@ -33,6 +34,7 @@ pub mod constants;
 pub mod datatype;
 pub mod environment;
 pub mod error;
+pub mod file;
 pub mod group;
 pub mod handle;
 pub mod host;

@@ -8,6 +8,7 @@ mod across_nodes;
 mod bad_input;
 mod endings;
 mod exports;
+mod files;
 mod mismatch_errors;
 mod mismatches;
 mod random_collectives;

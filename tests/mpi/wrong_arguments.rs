@@ -39,7 +39,9 @@ struct Rules {
 }
 
 fn fields<const N: usize>(line: &str) -> [String; N] {
-    let mut fields = line.split('|').map(|field| field.trim().to_owned());
+    // An or of C is written with a backslash before it.
+    let line = line.replace("\\|", "\0");
+    let mut fields = line.split('|').map(|field| field.trim().replace('\0', "|"));
     let made = std::array::from_fn(|_| fields.next().unwrap_or_default());
     assert!(fields.next().is_none(), "more than {N} fields: {line}");
     made
@@ -200,7 +202,7 @@ fn nothing_made(function: &str, parameters: &[&String], wrong: usize) -> String 
 }
 
 /// Kinds of handles that calls make: the type, where the program keeps one, and the null handle.
-const HANDLES: [(&str, &str, &str); 10] = [
+const HANDLES: [(&str, &str, &str); 11] = [
     ("Comm", "comm", "MPI_COMM_NULL"),
     ("Group", "group", "MPI_GROUP_NULL"),
     ("Info", "info", "MPI_INFO_NULL"),
@@ -210,6 +212,7 @@ const HANDLES: [(&str, &str, &str); 10] = [
     ("Request", "request", "MPI_REQUEST_NULL"),
     ("Message", "message", "MPI_MESSAGE_NULL"),
     ("Win", "win", "MPI_WIN_NULL"),
+    ("File", "file", "MPI_FILE_NULL"),
     ("Errhandler", "handler", "MPI_ERRHANDLER_NULL"),
 ];
 
@@ -360,6 +363,7 @@ int main(int argc, char **argv)
     MPI_Reduce((int[]){{calls, failures}}, sum, 2, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
         printf(\"%d calls, %d failures\\n\", sum[0], sum[1]);
+    close_files();
     MPI_Session_finalize(&session);
     return MPI_Finalize();
 }}

@@ -231,6 +231,7 @@ stored! {
     MPI_Op = Some(MPI_OP_NULL);
     MPI_Session = Some(MPI_SESSION_NULL);
     MPI_Win = Some(MPI_WIN_NULL);
+    MPI_File = Some(MPI_FILE_NULL);
     MPI_Message = Some(MPI_MESSAGE_NULL);
 }
 
@@ -244,6 +245,14 @@ impl<T: Stored> Place<T> {
         // SAFETY: `place` has checked that it is not null, and the program promises that it is one.
         unsafe { self.0.write(value) };
         std::mem::forget(self);
+    }
+
+    /// Where that is: the call stores more than one there.
+    #[inline(always)]
+    pub fn address(self) -> *mut T {
+        let Self(to) = self;
+        std::mem::forget(self);
+        to
     }
 
     /// Stores what is one in Rust.

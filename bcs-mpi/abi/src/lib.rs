@@ -16,6 +16,7 @@ mod communicators;
 mod datatypes;
 mod environment;
 mod error_handlers;
+mod files;
 mod groups;
 mod handles;
 mod info;

@@ -8,7 +8,7 @@ use super::vector::Vector;
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, MOST_ROOM, Names, bytes_together, layout_of};
-use crate::object::datatype::cursor::copy;
+use crate::object::datatype::copying::copy;
 use crate::object::datatype::{Layout, is_of_one_kind};
 use crate::process::Process;
 use crate::progress::{Memory, misfit};

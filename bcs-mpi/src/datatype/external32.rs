@@ -191,16 +191,43 @@ pub unsafe fn pack(
 ///
 /// # Errors
 /// There are none.
-pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, mut from: &[u8], memory: *mut u8) -> MpiResult {
-    let mut cursor = layout.cursor();
+pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, from: &[u8], memory: *mut u8) -> MpiResult {
+    // SAFETY: the caller's promise.
+    unsafe { unpack_some(of, count, layout, from, memory) }.map(drop)
+}
+
+/// The same of fewer bytes: as many basic elements as these are; answers their bytes in memory.
+///
+/// # Safety
+/// As [`unpack`].
+///
+/// # Errors
+/// There are none.
+pub unsafe fn unpack_some(
+    of: &Type,
+    count: i64,
+    layout: &Layout,
+    mut from: &[u8],
+    memory: *mut u8,
+) -> MpiResult<usize> {
+    let (mut cursor, mut done) = (layout.cursor(), false);
     chunks(of, count, |basic, chunk, outside| {
-        let (head, rest) = from.split_at(outside);
+        let each = external_bytes(basic);
+        let whole = from.len().min(outside) / each * each;
+        if done || whole == 0 {
+            done = true;
+            return Ok(());
+        }
+        done = whole < outside;
+        let chunk = &mut chunk[..whole / each * basic.bytes as usize];
+        let (head, rest) = from.split_at(whole);
         from = rest;
         read(basic, head, chunk)?;
         // SAFETY: the caller's promise.
         unsafe { cursor.unpack(chunk.as_ptr(), chunk.len(), memory) };
         Ok(())
-    })
+    })?;
+    Ok(cursor.position())
 }
 
 #[cfg(test)]

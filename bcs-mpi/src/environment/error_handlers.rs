@@ -2,33 +2,17 @@
 //! that is told of an error (MPI-5.0, §9.3).
 //!
 //! Errors of calls without an object go to the handler of MPI_COMM_SELF, as the standard says since 4.0;
-//! while the program has not set that one, to MPI_COMM_WORLD's, as older programs expect. Of files there is
-//! MPI_FILE_NULL, whose handler hears of files that are not open.
+//! while the program has not set that one, to MPI_COMM_WORLD's, as older programs expect.
+//! MPI_FILE_NULL has a handler, too, which hears of files that are not open.
 
 use crate::constants::*;
 use crate::error::codes::codes;
 use crate::error::{MpiError, MpiResult, Owner, Problem};
-use crate::lasting::Lasting;
 use crate::object::error_handler::{function_of, release, retain, retain_for};
+use crate::object::file::OF_FILES;
 use crate::object::session::SESSIONS;
 use crate::process::{self, exit};
 use std::ffi::c_int;
-
-/// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
-static OF_FILES: Lasting<MPI_Errhandler> = Lasting::new(MPI_ERRORS_RETURN);
-
-/// No such file: none is ever open.
-fn no_object(owner: Owner) -> MpiError {
-    match owner {
-        Owner::File(file) => MpiError::argument(
-            MPI_ERR_FILE,
-            "file",
-            format!("{:#x}", file.0),
-            "it has to be a file or MPI_FILE_NULL",
-        ),
-        _ => MpiError::new(Problem::Unsupported),
-    }
-}
 
 /// What `look` sees, or changes, where an object has its handler.
 fn at<R>(owner: Owner, look: impl FnOnce(&mut MPI_Errhandler) -> R) -> MpiResult<R> {
@@ -37,7 +21,7 @@ fn at<R>(owner: Owner, look: impl FnOnce(&mut MPI_Errhandler) -> R) -> MpiResult
         Owner::Session(of) => Ok(look(&mut SESSIONS.lock().named_mut("session", of.0)?.error_handler)),
         Owner::Window(of) => Ok(look(&mut process::enter()?.windows.named_mut(of)?.error_handler)),
         Owner::File(MPI_FILE_NULL) => Ok(look(&mut OF_FILES.lock())),
-        owner => Err(no_object(owner)),
+        Owner::File(of) => Ok(look(&mut process::enter()?.files.named_mut(of)?.error_handler)),
     }
 }
 
@@ -123,15 +107,14 @@ pub fn raise(
 
 /// The object whose handler is asked, and the handler.
 fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
-    match owner {
-        // No file is ever open: all errors of files are MPI_FILE_NULL's (§14.7).
-        Some(Owner::File(_)) => return (Owner::File(MPI_FILE_NULL), *OF_FILES.lock()),
-        Some(owner @ (Owner::Session(_) | Owner::Window(_))) => {
-            if let Ok(handler) = of(owner) {
-                return (owner, handler);
-            }
+    if let Some(owner @ (Owner::Session(_) | Owner::Window(_) | Owner::File(_))) = owner {
+        if let Ok(handler) = of(owner) {
+            return (owner, handler);
         }
-        _ => {}
+        // What concerns no open file is MPI_FILE_NULL's (§14.7).
+        if let Owner::File(_) = owner {
+            return (Owner::File(MPI_FILE_NULL), *OF_FILES.lock());
+        }
     }
     // Where there is no object, or none that exists.
     let none = Owner::Communicator(MPI_COMM_SELF);

@@ -9,6 +9,7 @@ use crate::object::attached_buffer::AttachedBuffers;
 use crate::object::communicators::Communicators;
 use crate::object::datatype::Datatypes;
 use crate::object::event::{self, EventKind};
+use crate::object::file::Files;
 use crate::object::request::Requests;
 use crate::object::window::Windows;
 use crate::process::exit::{EXIT, Exit};
@@ -88,7 +89,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
     let (mut port, place) = launch::open().map_err(failed)?;
     let concurrent = level == MPI_THREAD_MULTIPLE;
     if concurrent {
-        port.set_concurrent();
+        port.begin_thread();
     }
     // Neither is set before: MPI_Init gets here once in a process that has it succeed.
     let _ = THREADS.set((level, std::thread::current().id()));
@@ -106,6 +107,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         datatypes: Datatypes::comparing(check),
         groups: Table::new(Kind::Group),
         windows: Windows::new(),
+        files: Files::new(),
         requests: Requests::default(),
         progress: Progress::default(),
         attached: AttachedBuffers::default(),

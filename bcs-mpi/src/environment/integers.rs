@@ -28,30 +28,31 @@ fn table<R>(kind: Kind, look: impl FnOnce(&dyn Numbered) -> Option<R>) -> Option
         Kind::Group => look(&process.groups),
         Kind::Message => look(&process.requests.messages),
         Kind::Window => look(&process.windows.table),
+        Kind::File => look(&process.files.table),
         _ => None,
     }
 }
 
-/// The integer of a handle; -1 when it names no object. Without a kind there are predefined objects only.
-pub fn of_handle(kind: Option<Kind>, handle: usize) -> c_int {
+/// The integer of a handle; -1 when it names no object.
+pub fn of_handle(kind: Kind, handle: usize) -> c_int {
     if handle < FIRST_INT as usize {
         return handle as c_int;
     }
-    let found = kind.and_then(|kind| match kind {
-        Kind::Request => request::to_int(&mut *process::enter().ok()?, handle),
+    let found = match kind {
+        Kind::Request => process::enter().ok().and_then(|mut process| request::to_int(&mut process, handle)),
         kind => table(kind, |table| table.to_int(handle)),
-    });
+    };
     found.unwrap_or(-1)
 }
 
 /// The handle of an integer; the null handle when it is none's.
-pub fn to_handle(kind: Option<Kind>, int: c_int, null: usize) -> usize {
+pub fn to_handle(kind: Kind, int: c_int, null: usize) -> usize {
     if (0..FIRST_INT).contains(&int) {
         return int as usize;
     }
-    let found = kind.and_then(|kind| match kind {
-        Kind::Request => request::from_int(&*process::enter().ok()?, int),
+    let found = match kind {
+        Kind::Request => process::enter().ok().and_then(|process| request::from_int(&process, int)),
         kind => table(kind, |table| table.handle_of(int)),
-    });
+    };
     found.unwrap_or(null)
 }

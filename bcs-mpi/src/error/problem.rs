@@ -188,6 +188,20 @@ pub enum Problem {
         /// What is wrong with that.
         first: Box<Problem>,
     },
+    /// The system refuses something about a file, or could not do it.
+    #[error("{name}: {}cannot be {action}: {cause}", .at.map_or(String::new(), |at| format!("at byte {at}: ")))]
+    File {
+        /// Its class.
+        class: c_int,
+        /// The file's name.
+        name: Box<str>,
+        /// The byte of the file at which it happened, where there is one.
+        at: Option<u64>,
+        /// What was to be done: "opened", "read", "written" …
+        action: &'static str,
+        /// Why not, and what to do about it.
+        cause: Box<str>,
+    },
     /// A function of the standard that the library does not have.
     #[error("this library does not have this function yet; see docs/conformance.md for what it has")]
     Unsupported,
@@ -276,7 +290,7 @@ impl Problem {
             Problem::BlockMisfit { sent, room, .. } if sent < room => MPI_ERR_COUNT,
             Problem::Truncated { .. } | Problem::BlockMisfit { .. } => MPI_ERR_TRUNCATE,
             Problem::TypesDiffer { .. } => MPI_ERR_TYPE,
-            Problem::Argument { class, .. } => *class,
+            Problem::Argument { class, .. } | Problem::File { class, .. } => *class,
             Problem::InStatus { .. } => MPI_ERR_IN_STATUS,
             Problem::Unsupported => MPI_ERR_UNSUPPORTED_OPERATION,
             Problem::Exhausted(_) => MPI_ERR_NO_MEM,

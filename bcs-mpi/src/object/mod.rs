@@ -5,7 +5,7 @@
 //! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
 //! - [`topology`], [`hints`], [`history`], [`partitioned`], `contexts`, [`communicator`],
 //!   [`communicators`];
-//! - [`attached_buffer`], [`request`], [`window`];
+//! - [`attached_buffer`], [`request`], [`window`], [`mod@file`];
 //! - [`event`]: what tools listen for.
 
 pub mod attached_buffer;
@@ -17,6 +17,7 @@ pub(crate) mod contexts;
 pub mod datatype;
 pub mod error_handler;
 pub mod event;
+pub mod file;
 pub mod group;
 pub mod hints;
 pub mod history;

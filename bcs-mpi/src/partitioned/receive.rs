@@ -7,7 +7,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::datatype::Layout;
 use crate::object::datatype::buffer::MOST_ROOM;
 use crate::object::partitioned::{Incoming, NOTICE, Notice};
-use crate::object::request::{About, Begun, Finished, Parts, Several, Starter, State, Status, Steps};
+use crate::object::request::{Begun, Finished, Parts, Several, Starter, State, Status, Steps};
 use crate::point_to_point::{Peer, send_tag};
 use crate::process::{self, Guard, cannot_go_on, ready, with};
 use crate::progress::{misfit, partitioned_tag};
@@ -196,15 +196,14 @@ impl Starter for Rc<RefCell<Receiving>> {
             }
             return Ok(Begun::Messages(State::Several(self.clone())));
         }
-        let about = About { status: receiving.status(from), ..About::PARTITIONED };
         let (from, receiving) = (from.clone(), self.clone());
-        Ok(Begun::Steps(Steps::of(from.what, about, async move {
+        Ok(Begun::Steps(Steps::of_parts(from.what, async move {
             if receiving.borrow().told.is_none() {
                 let told = poll_fn(|_| ready(with(|process| be_told(process, &receiving, &from)))).await?;
                 receiving.borrow_mut().learn(told);
             }
             with(|process| post_all(process, &receiving, &from))?;
-            poll_fn(|_| ready(with(|process| receiving.borrow_mut().look(&mut process.port)))).await.map(drop)
+            poll_fn(|_| ready(with(|process| receiving.borrow_mut().look(&mut process.port)))).await
         })))
     }
 

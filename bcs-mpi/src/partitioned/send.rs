@@ -7,7 +7,7 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::datatype::Layout;
 use crate::object::partitioned::{NOTICE, Notice, Outgoing, TagsInUse};
-use crate::object::request::{About, Begun, Parts, Several, Starter, State, Status, Steps};
+use crate::object::request::{Begun, Parts, Several, Starter, State, Status, Steps};
 use crate::point_to_point::{Peer, send_tag};
 use crate::process::{self, Guard, ready as ready_when, with};
 use crate::progress::{PARTITIONED_TAGS, partitioned_tag};
@@ -142,14 +142,12 @@ impl Starter for Rc<RefCell<Sending>> {
             return Ok(Begun::Messages(State::Several(self.clone())));
         }
         let (to, sending) = (to.clone(), self.clone());
-        Ok(Begun::Steps(Steps::of(to.what, About::PARTITIONED, async move {
+        Ok(Begun::Steps(Steps::of_parts(to.what, async move {
             with(|process| give_notice(process, &sending, &to))?;
             if sending.borrow().bound.partitions == 0 {
                 with(|process| post(process, &sending, 0))?;
             }
-            poll_fn(|_| ready_when(with(|process| sending.borrow_mut().look(&mut process.port))))
-                .await
-                .map(drop)
+            poll_fn(|_| ready_when(with(|process| sending.borrow_mut().look(&mut process.port)))).await
         })))
     }
 }

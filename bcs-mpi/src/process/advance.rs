@@ -10,7 +10,7 @@ use super::task::poll;
 use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
 use crate::object::event::{self, EventKind, Happening};
-use crate::object::request::{Finished, State, Steps};
+use crate::object::request::{Finished, State, Status, Steps};
 use mds::Primitive;
 use nic_emu::status::WaitingFor;
 use std::pin::pin;
@@ -94,10 +94,10 @@ impl Guard {
     ///
     /// # Errors
     /// What ends the job.
-    pub fn start(
+    pub fn start<E: Into<Status>>(
         &mut self,
         what: WaitingFor,
-        future: impl Future<Output = MpiResult> + 'static,
+        future: impl Future<Output = MpiResult<E>> + 'static,
     ) -> MpiResult<State> {
         self.start_steps(Steps::new(what, future))
     }
@@ -120,9 +120,9 @@ impl Guard {
     /// As there.
     pub fn begin(&mut self, mut steps: Steps) -> MpiResult<State> {
         match poll(self, steps.future.as_mut()) {
-            Poll::Ready(Ok(())) => {
+            Poll::Ready(Ok(status)) => {
                 tell_end(steps.collective);
-                Ok(State::Complete(Finished::well(steps.about.status)))
+                Ok(State::Complete(Finished::well(status)))
             }
             Poll::Ready(Err(error)) if error.problem().ends_job() => Err(error),
             Poll::Ready(Err(error)) => Ok(State::Complete(Finished::failed(error))),
@@ -134,11 +134,11 @@ impl Guard {
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub fn start_request(
+    pub fn start_request<E: Into<Status>>(
         &mut self,
         comm: MPI_Comm,
         what: WaitingFor,
-        future: impl Future<Output = MpiResult> + 'static,
+        future: impl Future<Output = MpiResult<E>> + 'static,
     ) -> MpiResult<MPI_Request> {
         let state = self.start(what, future)?;
         Ok(self.requests.insert(state, comm))

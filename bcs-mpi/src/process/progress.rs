@@ -5,7 +5,7 @@
 
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
-use crate::object::request::{End, State, Steps, UnderWay};
+use crate::object::request::{End, State, Status, Steps, UnderWay};
 use mds::Primitive;
 use nic_emu::memory::numbers::RequestId;
 use nic_emu::port::Awaits;
@@ -22,7 +22,7 @@ pub struct Waiter {
 
 /// An operation that is under way.
 pub(super) struct Task {
-    pub(super) future: Pin<Box<dyn Future<Output = MpiResult>>>,
+    pub(super) future: Pin<Box<dyn Future<Output = MpiResult<Status>>>>,
     pub(super) end: End,
     /// As [`Steps::collective`].
     pub(super) collective: Option<(Primitive, MPI_Comm)>,
@@ -50,10 +50,10 @@ pub struct Progress {
 
 impl Progress {
     /// Adds an operation, which is advanced when the process is; answers what its request waits for.
-    pub fn add(&mut self, Steps { what, about, future, collective }: Steps) -> State {
+    pub fn add(&mut self, Steps { what, lasting, future, collective }: Steps) -> State {
         let end = End::default();
         self.tasks.push_back(Task { future, end: end.clone(), collective });
-        State::Steps(Box::new(UnderWay { end, what, about }))
+        State::Steps(Box::new(UnderWay { end, what, lasting }))
     }
 
     /// How many operations are under way.

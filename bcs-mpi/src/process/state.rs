@@ -10,6 +10,7 @@ use crate::object::Communicator;
 use crate::object::attached_buffer::AttachedBuffers;
 use crate::object::communicators::Communicators;
 use crate::object::datatype::Datatypes;
+use crate::object::file::Files;
 use crate::object::group::Kept;
 use crate::object::request::{Parts, Requests};
 use crate::object::window::Windows;
@@ -29,6 +30,8 @@ pub struct Process {
     pub groups: Table<Kept>,
     /// Windows.
     pub windows: Windows,
+    /// Open files.
+    pub files: Files,
     /// Requests.
     pub requests: Requests,
     /// Operations of several steps that are under way.

@@ -200,6 +200,49 @@ primitives! {
     Rget               "MPI_Rget"                 immediate sized
     Raccumulate        "MPI_Raccumulate"          immediate sized
     RgetAccumulate     "MPI_Rget_accumulate"      immediate sized
+    FileOpen "MPI_File_open" blocking plain
+    FileClose "MPI_File_close" blocking plain
+    FileSetSize "MPI_File_set_size" blocking plain
+    FilePreallocate "MPI_File_preallocate" blocking plain
+    FileSetInfo "MPI_File_set_info" blocking plain
+    FileSetView "MPI_File_set_view" blocking plain
+    FileSetAtomicity "MPI_File_set_atomicity" blocking plain
+    FileSync "MPI_File_sync" blocking plain
+    FileSeekShared "MPI_File_seek_shared" blocking plain
+    FileRead "MPI_File_read" immediate sized
+    FileReadAt "MPI_File_read_at" immediate sized
+    FileReadShared "MPI_File_read_shared" immediate sized
+    FileReadAll "MPI_File_read_all" blocking sized
+    FileReadAtAll "MPI_File_read_at_all" blocking sized
+    FileReadOrdered "MPI_File_read_ordered" blocking sized
+    FileIread "MPI_File_iread" immediate sized
+    FileIreadAt "MPI_File_iread_at" immediate sized
+    FileIreadShared "MPI_File_iread_shared" immediate sized
+    FileIreadAll "MPI_File_iread_all" immediate sized
+    FileIreadAtAll "MPI_File_iread_at_all" immediate sized
+    FileReadAllBegin "MPI_File_read_all_begin" immediate sized
+    FileReadAllEnd "MPI_File_read_all_end" blocking plain
+    FileReadAtAllBegin "MPI_File_read_at_all_begin" immediate sized
+    FileReadAtAllEnd "MPI_File_read_at_all_end" blocking plain
+    FileReadOrderedBegin "MPI_File_read_ordered_begin" blocking sized
+    FileReadOrderedEnd "MPI_File_read_ordered_end" blocking plain
+    FileWrite "MPI_File_write" immediate sized
+    FileWriteAt "MPI_File_write_at" immediate sized
+    FileWriteShared "MPI_File_write_shared" immediate sized
+    FileWriteAll "MPI_File_write_all" blocking sized
+    FileWriteAtAll "MPI_File_write_at_all" blocking sized
+    FileWriteOrdered "MPI_File_write_ordered" blocking sized
+    FileIwrite "MPI_File_iwrite" immediate sized
+    FileIwriteAt "MPI_File_iwrite_at" immediate sized
+    FileIwriteShared "MPI_File_iwrite_shared" immediate sized
+    FileIwriteAll "MPI_File_iwrite_all" immediate sized
+    FileIwriteAtAll "MPI_File_iwrite_at_all" immediate sized
+    FileWriteAllBegin "MPI_File_write_all_begin" immediate sized
+    FileWriteAllEnd "MPI_File_write_all_end" blocking plain
+    FileWriteAtAllBegin "MPI_File_write_at_all_begin" immediate sized
+    FileWriteAtAllEnd "MPI_File_write_at_all_end" blocking plain
+    FileWriteOrderedBegin "MPI_File_write_ordered_begin" blocking sized
+    FileWriteOrderedEnd "MPI_File_write_ordered_end" blocking plain
     CommDisconnect     "MPI_Comm_disconnect"      blocking  plain
     CommIdup           "MPI_Comm_idup"            immediate plain
     CommIdupWithInfo   "MPI_Comm_idup_with_info"  immediate plain

@@ -291,10 +291,17 @@ impl Port {
         }
     }
 
-    /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may
-    /// compute in another, and its waiting is no evidence of a deadlock.
-    pub fn set_concurrent(&mut self) {
-        self.status().concurrent.set(1);
+    /// Says that a thread of this rank computes while another one may wait in MPI, whose waiting is no
+    /// evidence of a deadlock then.
+    pub fn begin_thread(&mut self) {
+        let threads = &self.status().concurrent;
+        threads.set(threads.get() + 1);
+    }
+
+    /// Such a thread has done its work.
+    pub fn end_thread(&mut self) {
+        let threads = &self.status().concurrent;
+        threads.set(threads.get().saturating_sub(1));
     }
 
     /// Whether a rank that may sleep should, or else yield and look again. `is_woken` says that nothing is

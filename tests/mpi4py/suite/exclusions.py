@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-PARTS = ("files", "dynamic processes", "fault tolerance")
+PARTS = ("dynamic processes", "fault tolerance")
 """What a test may be excluded for."""
 
 

@@ -15,6 +15,8 @@ static MPI_Session session;
 static MPI_Datatype derived, derived_small, derived_large, open_type, mixed, below;
 static MPI_Op own_op;
 static MPI_Win window, dynamic, shared;
+static MPI_File file, read_only, write_only, sequential;
+static MPI_Datatype backwards, twice, still, nothing;
 static MPI_Errhandler of_comms, of_sessions, of_files, of_wins;
 static MPI_Status status;
 static MPI_T_pvar_session tool_session, tool_kept;
@@ -27,6 +29,7 @@ static int comm_key, type_key, win_key, own_class, own_code;
 static char data[4096], room[4096], attached[65536], text[MPI_MAX_LIBRARY_VERSION_STRING], long_text[4096];
 static char exposed[4096], attachable[256];
 static void *allocated;
+static char file_name[200], opened_name[220], doomed_name[220];
 
 /* One of each kind. */
 struct objects {
@@ -39,6 +42,7 @@ struct objects {
     MPI_Request request;
     MPI_Message message;
     MPI_Win win;
+    MPI_File file;
     MPI_Errhandler handler;
     int keyval, type_keyval, win_keyval, class, code;
     void *memory;
@@ -207,6 +211,61 @@ static void end_exposure(void)
     }
 }
 
+/* A file that is there. */
+static void make_named(const char *name)
+{
+    FILE *made_here = fopen(name, "w");
+    if (made_here)
+        fclose(made_here);
+}
+
+static void make_doomed(void) { make_named(doomed_name); }
+
+static void make_opened(void) { make_named(opened_name); }
+
+static void view_of_ints(void) { MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL); }
+
+static int extent_of(MPI_Datatype datatype, MPI_Aint *extent, void *state)
+{
+    MPI_Aint lb;
+    (void)state;
+    return MPI_Type_get_extent(datatype, &lb, extent);
+}
+
+/* Files that are open in every way; they go when they are closed. */
+static void open_files(void)
+{
+    const char *directory = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    snprintf(file_name, sizeof file_name, "%s/wrong_arguments.%ld", directory, (long)getpid());
+    snprintf(opened_name, sizeof opened_name, "%s.opened", file_name);
+    snprintf(doomed_name, sizeof doomed_name, "%s.doomed", file_name);
+    MPI_File_open(own, file_name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+    MPI_File_open(own, file_name, MPI_MODE_RDONLY, MPI_INFO_NULL, &read_only);
+    MPI_File_open(own, file_name, MPI_MODE_WRONLY, MPI_INFO_NULL, &write_only);
+    MPI_File_open(own, file_name, MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &sequential);
+    MPI_File_open(own, file_name, MPI_MODE_RDONLY, MPI_INFO_NULL, &made.file);
+    freed.file = made.file;
+    MPI_File_close(&made.file);
+    MPI_Type_create_hindexed(2, (int[]){1, 1}, (MPI_Aint[]){8, 0}, MPI_INT, &backwards);
+    MPI_Type_create_hindexed(2, (int[]){2, 2}, (MPI_Aint[]){0, 4}, MPI_INT, &twice);
+    MPI_Type_create_resized(MPI_INT, 0, 0, &still);
+    MPI_Type_contiguous(0, MPI_INT, &nothing);
+    MPI_Datatype *types[] = {&backwards, &twice, &still, &nothing};
+    for (int i = 0; i < 4; i++)
+        MPI_Type_commit(types[i]);
+    view_of_ints();
+}
+
+static void close_files(void)
+{
+    MPI_File *files[] = {&read_only, &write_only, &sequential, &file};
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 4; i++)
+        MPI_File_close(files[i]);
+    unlink(opened_name);
+    unlink(doomed_name);
+}
+
 static void have_codes(void)
 {
     MPI_Add_error_class(&own_class);
@@ -281,6 +340,8 @@ static void settle(void)
         MPI_Win_free_keyval(&made.win_keyval);
     if (made.win != NULL && made.win != MPI_WIN_NULL)
         MPI_Win_free(&made.win);
+    if (made.file != NULL && made.file != MPI_FILE_NULL)
+        MPI_File_close(&made.file);
     if (made.class != 0)
         MPI_Remove_error_class(made.class);
     if (made.memory != NULL)
@@ -466,6 +527,7 @@ static void prepare(int *argc, char ***argv)
     MPI_Win *windows[] = {&window, &dynamic, &shared};
     for (int i = 0; i < 3; i++)
         MPI_Win_set_errhandler(*windows[i], of_wins);
+    open_files();
     MPI_Buffer_attach(attached, sizeof attached);
     memset(long_text, 'x', sizeof long_text - 1);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &(int){0});

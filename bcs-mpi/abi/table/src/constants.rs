@@ -147,6 +147,7 @@ pub fn rust_values() -> Vec<(&'static str, i64)> {
         let value = match &*rust_type(tables, c_type) {
             "c_int" => format!("i64::from({name})"),
             "usize" => format!("{name} as i64"),
+            "MPI_Offset" => (*name).to_owned(),
             pointer if pointer.starts_with("*mut ") => format!("{name}.addr() as i64"),
             _ => format!("{name}.0 as i64"),
         };
@@ -159,7 +160,7 @@ pub fn rust_values() -> Vec<(&'static str, i64)> {
 /// A number as a constant of a type.
 fn value(kind: &str, number: i64) -> String {
     match kind {
-        "c_int" | "usize" => number.to_string(),
+        "c_int" | "usize" | "MPI_Offset" => number.to_string(),
         pointer if pointer.starts_with("*mut ") => format!("std::ptr::without_provenance_mut({number})"),
         handle => format!("{handle}({number:#x})"),
     }

@@ -3,7 +3,8 @@
 mod oracle;
 mod rebuild;
 
-use crate::object::datatype::cursor::{Layout, copy};
+use crate::object::datatype::copying::copy;
+use crate::object::datatype::cursor::Layout;
 use crate::object::datatype::typemap::{Measure, Type};
 use oracle::{Recipe, Typemap, build, recipes};
 use proptest::prelude::*;

@@ -3,8 +3,8 @@
 //!
 //! A [`Layout`] is a loop program over all elements of a message. A [`Cursor`] is a place in its packed
 //! stream. It is what a channel pulls chunks from: [`Cursor::pack`] fills the next slot of a window and
-//! [`Cursor::unpack`] empties one, each going on where the last ended. [`copy`] moves from one memory to
-//! another with two cursors and nothing in between.
+//! [`Cursor::unpack`] empties one, each going on where the last ended. [`copying`](super::copying) moves
+//! from one memory to another with two cursors and nothing in between.
 
 use super::flat::{Body, Leaf, Node};
 use super::strided::{Way, copy_across, move_equal, move_regular, move_varied};
@@ -12,7 +12,7 @@ use super::strided::{Way, copy_across, move_equal, move_regular, move_varied};
 /// Where the bytes of a message lie, relative to its buffer's address.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    root: Option<Node>,
+    pub(super) root: Option<Node>,
 }
 
 impl Layout {
@@ -40,21 +40,25 @@ impl Layout {
 
     /// A cursor at the first byte.
     pub fn cursor(&self) -> Cursor<'_> {
-        let root = self.root.as_ref();
-        let mut cursor = Cursor {
+        let mut cursor = self.cursor_nowhere();
+        if let Some(root) = &self.root {
+            cursor.descend(root, 0);
+        }
+        cursor
+    }
+
+    /// A cursor that is in no leaf yet.
+    pub(super) fn cursor_nowhere(&self) -> Cursor<'_> {
+        Cursor {
             position: 0,
             end: self.bytes() as i64,
-            frames: Vec::with_capacity(root.map_or(0, Node::depth)),
+            frames: Vec::with_capacity(self.root.as_ref().map_or(0, Node::depth)),
             leaf: &NOTHING,
             base: 0,
             iteration: 0,
             block: 0,
             byte: 0,
-        };
-        if let Some(root) = root {
-            cursor.descend(root, 0);
         }
-        cursor
     }
 
     /// Packs all of it.
@@ -83,25 +87,25 @@ impl Layout {
 
 /// A loop or a sequence that a cursor is in: where it is in it, and what is added to offsets below.
 #[derive(Clone, Copy, Debug)]
-struct Frame<'a> {
-    node: &'a Node,
-    base: i64,
-    index: i64,
+pub(super) struct Frame<'a> {
+    pub(super) node: &'a Node,
+    pub(super) base: i64,
+    pub(super) index: i64,
 }
 
 /// A place in the packed stream of a message. Offsets are relative to the buffer's address.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
-    position: i64,
-    end: i64,
-    frames: Vec<Frame<'a>>,
+    pub(super) position: i64,
+    pub(super) end: i64,
+    pub(super) frames: Vec<Frame<'a>>,
     /// The leaf that the cursor is in, and what is added to its offsets; of no meaning at the end.
-    leaf: &'a Leaf,
-    base: i64,
+    pub(super) leaf: &'a Leaf,
+    pub(super) base: i64,
     /// Iteration, block in it, and byte of that. A block that is over is never pointed at, except at the end.
-    iteration: i64,
-    block: usize,
-    byte: i64,
+    pub(super) iteration: i64,
+    pub(super) block: usize,
+    pub(super) byte: i64,
 }
 
 /// What a cursor without bytes is in.
@@ -299,14 +303,14 @@ impl<'a> Cursor<'a> {
 
     /// Blocks of equal length and distance from here on, when the cursor is at the first byte of one: how
     /// many, and how far apart.
-    fn regular(&self) -> Option<(usize, isize)> {
+    pub(crate) fn regular(&self) -> Option<(usize, isize)> {
         let leaf = self.leaf;
         let is_at_one = self.position != self.end && self.byte == 0 && matches!(leaf.body, Body::One);
         is_at_one.then(|| ((leaf.count - self.iteration) as usize, leaf.stride as isize))
     }
 
     /// Goes on by whole blocks of those that [`Self::regular`] answers.
-    fn pass_regular(&mut self, count: usize) {
+    pub(crate) fn pass_regular(&mut self, count: usize) {
         self.position += count as i64 * self.leaf.bytes;
         self.pass_iterations(count as i64);
     }
@@ -372,46 +376,4 @@ unsafe fn tiles(way: Way, memory: *mut u8, packed: *mut u8, leaf: &Leaf, count: 
             }
         }
     }
-}
-
-/// Copies from one memory to another, as far as both go; answers the bytes. Nothing is staged: the larger
-/// block of the two sides is the packed stream of the other.
-///
-/// # Safety
-/// `source` must be readable and `target` writable wherever their layouts have bytes; the two must not
-/// overlap.
-pub unsafe fn copy(from: &Layout, source: *const u8, to: &Layout, target: *mut u8) -> usize {
-    let (mut reader, mut writer) = (from.cursor(), to.cursor());
-    let all = reader.remaining().min(writer.remaining());
-    while reader.position() < all {
-        let left = all - reader.position();
-        let (Some((read_at, there)), Some((write_at, room))) = (reader.block(), writer.block()) else {
-            break;
-        };
-        if there == room
-            && there <= left
-            && let (Some((blocks, read_stride)), Some((places, write_stride))) =
-                (reader.regular(), writer.regular())
-        {
-            let count = blocks.min(places).min(left / there);
-            // SAFETY: the caller's promise for these blocks.
-            unsafe {
-                let (from, to) = (source.wrapping_offset(read_at), target.wrapping_offset(write_at));
-                copy_across(from, to, there, (read_stride, write_stride), count);
-            }
-            reader.pass_regular(count);
-            writer.pass_regular(count);
-            continue;
-        }
-        if there >= room {
-            let Some((offset, bytes)) = reader.take_block(left) else { break };
-            // SAFETY: the caller's promise; the block is readable.
-            unsafe { writer.unpack(source.wrapping_offset(offset), bytes, target) };
-        } else {
-            let Some((offset, bytes)) = writer.take_block(left) else { break };
-            // SAFETY: the caller's promise; the block is writable.
-            unsafe { reader.pack(source, target.wrapping_offset(offset), bytes) };
-        }
-    }
-    all
 }

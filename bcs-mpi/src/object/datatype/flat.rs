@@ -89,6 +89,8 @@ pub struct Sequence {
     depth: u32,
     /// The nodes, at least 2.
     pub entries: Arc<[Node]>,
+    /// The packed bytes before each.
+    pub starts: Arc<[i64]>,
 }
 
 /// Arithmetic progressions of fewer blocks than this stay in a list: a list of blocks costs less than a node
@@ -301,9 +303,14 @@ fn rotated(leaf: &Leaf, count: i64, stride: i64) -> Option<Node> {
 }
 
 fn sequence(nodes: Vec<Node>) -> Node {
-    let bytes = nodes.iter().map(Node::bytes).sum();
+    let mut bytes = 0;
+    let before = |node: &Node| {
+        bytes += node.bytes();
+        bytes - node.bytes()
+    };
+    let starts = nodes.iter().map(before).collect();
     let depth = nodes.iter().map(Node::depth).max().unwrap_or(0) as u32 + 1;
-    Node::Sequence(Sequence { offset: 0, bytes, depth, entries: nodes.into() })
+    Node::Sequence(Sequence { offset: 0, bytes, depth, entries: nodes.into(), starts })
 }
 
 /// An item of a sequence that is being made; blocks are kept small, as there may be millions.

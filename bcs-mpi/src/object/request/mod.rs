@@ -16,4 +16,4 @@ pub use generalized::{Callbacks, Generalized};
 pub use requests::{BUFFERED, Matched, Request, Requests};
 pub use state::{Begun, Flush, Pair, Parts, Persistent, Several, Starter, State};
 pub use status::{Status, Statuses};
-pub use steps::{About, End, Steps, UnderWay};
+pub use steps::{End, Steps, UnderWay};

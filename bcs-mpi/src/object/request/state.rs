@@ -56,6 +56,14 @@ pub enum State {
 }
 
 impl State {
+    /// The same of an operation that nobody else takes part in.
+    pub(crate) fn alone(mut self) -> Self {
+        if let State::Steps(steps) = &mut self {
+            steps.lasting = None;
+        }
+        self
+    }
+
     /// What a hang report says of a rank that waits for it; none where it has nothing of its own to say.
     pub(crate) fn waits_for(&self) -> Option<WaitingFor> {
         match self {
@@ -71,8 +79,8 @@ impl State {
     /// partitioned one (§4.2); none if nothing of these is.
     pub(crate) fn lasting(&self) -> Option<&'static str> {
         match self {
-            State::Several(_) => Some(steps::About::PARTITIONED.noun),
-            State::Steps(steps) => Some(steps.about.noun),
+            State::Several(_) => Some(steps::PARTITIONED),
+            State::Steps(steps) => steps.lasting,
             State::Persistent(persistent) => persistent.active.as_ref().and_then(State::lasting),
             _ => None,
         }

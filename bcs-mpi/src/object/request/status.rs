@@ -28,11 +28,23 @@ impl From<Received> for Status {
     }
 }
 
+impl From<()> for Status {
+    #[inline(always)]
+    fn from((): ()) -> Self {
+        Self::EMPTY
+    }
+}
+
 impl Status {
     /// The empty status (§3.7.3): of sends, and of requests that are null.
     pub const EMPTY: Self = Self { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
     /// The status of a receive from MPI_PROC_NULL (§3.10).
     pub const PROC_NULL: Self = Self { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
+
+    /// The status of an access to a file: so many bytes of the program's memory (§14.4.1).
+    pub const fn accessed(bytes: u64) -> Self {
+        Self { bytes, ..Self::EMPTY }
+    }
 
     /// The status of a receive or a probe; of a message that was longer than the buffer, the buffer's bytes
     /// arrived.

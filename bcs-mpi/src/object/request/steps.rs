@@ -12,40 +12,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Steps {
     /// What a hang report says of a rank that waits for it.
     pub what: WaitingFor,
-    /// What its request tells.
-    pub about: About,
+    /// What it is, if others take part in it, so that it can be neither freed nor cancelled.
+    pub lasting: Option<&'static str>,
     /// The steps.
-    pub future: Pin<Box<dyn Future<Output = MpiResult>>>,
+    pub future: Pin<Box<dyn Future<Output = MpiResult<Status>>>>,
     /// The call of the program that has started it, and its communicator, where tools are told of its end.
     pub collective: Option<(Primitive, MPI_Comm)>,
 }
 
-/// What the request of an operation of several steps tells of the operation.
-#[derive(Clone, Copy, Debug)]
-pub struct About {
-    /// What it is, in an error that says that it can be neither freed nor cancelled.
-    pub noun: &'static str,
-    /// Its status when it has ended well.
-    pub status: Status,
-}
+/// A collective operation, in an error that says that it can be neither freed nor cancelled.
+const COLLECTIVE: &str = "a collective operation";
 
-impl About {
-    /// A collective operation.
-    pub const COLLECTIVE: Self = Self { noun: "a collective operation", status: Status::EMPTY };
-
-    /// A partitioned one, a send.
-    pub const PARTITIONED: Self = Self { noun: "a partitioned operation", status: Status::EMPTY };
-}
+/// A partitioned one.
+pub(super) const PARTITIONED: &str = "a partitioned operation";
 
 impl Steps {
-    /// A collective operation that this future carries out.
-    pub fn new(what: WaitingFor, future: impl Future<Output = MpiResult> + 'static) -> Self {
-        Self::of(what, About::COLLECTIVE, future)
+    /// A collective operation that this future carries out; its status is what the future answers, the empty
+    /// one for nothing.
+    pub fn new<E: Into<Status>>(
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult<E>> + 'static,
+    ) -> Self {
+        let future = Box::pin(async { future.await.map(Into::into) });
+        Self { what, lasting: Some(COLLECTIVE), future, collective: None }
     }
 
-    /// An operation of any kind that this future carries out.
-    pub fn of(what: WaitingFor, about: About, future: impl Future<Output = MpiResult> + 'static) -> Self {
-        Self { what, about, future: Box::pin(future), collective: None }
+    /// A partitioned operation.
+    pub fn of_parts<E: Into<Status>>(
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult<E>> + 'static,
+    ) -> Self {
+        Self { lasting: Some(PARTITIONED), ..Self::new(what, future) }
     }
 
     /// The same of a collective operation of the program.
@@ -55,7 +52,7 @@ impl Steps {
 }
 
 /// How an operation ended, once it has: shared between the operation and its request.
-pub type End = Arc<Mutex<Option<MpiResult>>>;
+pub type End = Arc<Mutex<Option<MpiResult<Status>>>>;
 
 /// The request of an operation of several steps that is under way.
 pub struct UnderWay {
@@ -63,14 +60,13 @@ pub struct UnderWay {
     pub(crate) end: End,
     /// What a hang report says of a rank that waits for it.
     pub(crate) what: WaitingFor,
-    /// What else there is to tell of it.
-    pub(crate) about: About,
+    /// As [`Steps::lasting`].
+    pub(crate) lasting: Option<&'static str>,
 }
 
 impl UnderWay {
     /// Takes its end, if it has ended.
     pub(crate) fn take_end(&mut self) -> MpiResult<Option<Status>> {
-        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
-        end.map(|result| result.map(|()| self.about.status)).transpose()
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).take().transpose()
     }
 }

@@ -121,8 +121,8 @@ pub struct RankStatus {
     /// the rank waits for, so that the wait goes on as another one, and is in no deadlock.
     pub waits: Word,
     job_rank: Word<Rank>,
-    /// 1 when several of the rank's threads call MPI at the same time: then one may compute while another
-    /// waits.
+    /// Not 0 while a thread of the rank may compute although another one waits: several call MPI at the same
+    /// time, or one does some work for the library.
     pub concurrent: Word,
 
     /// The wait word: not 0 while the rank sleeps.

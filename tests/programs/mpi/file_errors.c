@@ -1,0 +1,157 @@
+/* What the system refuses or cannot do about files: a full disk, a limit, a file that another truncates or
+ * that may not be read or written. Each is told with its class, the file and the cause, to all members of a
+ * collective call; the file can be used after that (MPI-5.0, §14.7, §14.8). */
+#include "files.h"
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static void says(int code, int class, const char *file, const char *cause)
+{
+    char said[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(code, said, &length);
+    if (class_of(code) != class || !strstr(said, file) || !strstr(said, cause)) {
+        fprintf(stderr, "class %d, not %d, of %s, for %s: %s\n", class_of(code), class, file, cause, said);
+        MPI_Abort(MPI_COMM_WORLD, 99);
+    }
+}
+
+/* A device that is always full. */
+static void full_disk(void)
+{
+    static char bytes[100000];
+    MPI_File file;
+    MPI_Request request;
+    MPI_Status status;
+    WELL(MPI_File_open(MPI_COMM_WORLD, "/dev/full", MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    says(MPI_File_write_at(file, 4096, bytes, 10, MPI_BYTE, &status), MPI_ERR_NO_SPACE, "/dev/full: at byte 4096",
+         "No space left on device");
+    says(MPI_File_write_at_all(file, 10 * rank, bytes, 10, MPI_BYTE, &status), MPI_ERR_NO_SPACE, "/dev/full",
+         "cannot be written");
+    WELL(MPI_File_iwrite_at(file, 0, bytes, 10, MPI_BYTE, &request));
+    says(MPI_Wait(&request, &status), MPI_ERR_NO_SPACE, "/dev/full: at byte 0", "No space left on device");
+    CHECK(request == MPI_REQUEST_NULL);
+    WELL(MPI_File_iwrite_at_all(file, 10 * rank, bytes, 10, MPI_BYTE, &request));
+    says(MPI_Wait(&request, &status), MPI_ERR_NO_SPACE, "/dev/full", "No space left on device");
+    WELL(MPI_File_write_at_all_begin(file, 10 * rank, bytes, 10, MPI_BYTE));
+    says(MPI_File_write_at_all_end(file, bytes, &status), MPI_ERR_NO_SPACE, "/dev/full", "No space left on device");
+    /* Interleaved, by two phases: all are told what went wrong at one. */
+    MPI_Datatype vector;
+    MPI_Type_vector(1000, 4, 4 * size, MPI_BYTE, &vector);
+    MPI_Type_commit(&vector);
+    WELL(MPI_File_set_view(file, 4 * rank, MPI_BYTE, vector, "native", MPI_INFO_NULL));
+    says(MPI_File_write_all(file, bytes, 4000, MPI_BYTE, &status), MPI_ERR_NO_SPACE, "/dev/full", "No space left on device");
+    MPI_Type_free(&vector);
+    WELL(MPI_File_close(&file));
+}
+
+/* A limit of the process. */
+static void limit(void)
+{
+    struct rlimit before, less;
+    MPI_File file = open_new(MPI_COMM_WORLD, MPI_INFO_NULL);
+    char bytes[100] = "text";
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    less = before;
+    less.rlim_cur = 1 << 20;
+    setrlimit(RLIMIT_FSIZE, &less);
+    MPI_Barrier(MPI_COMM_WORLD);
+    says(MPI_File_write_at(file, (1 << 20) - 50 + 0 * rank, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_IO, file_name,
+         "at byte 1048576: cannot be written: File too large");
+    says(MPI_File_set_size(file, 1 << 21), MPI_ERR_IO, file_name, "File too large");
+    setrlimit(RLIMIT_FSIZE, &before);
+    MPI_Barrier(MPI_COMM_WORLD);
+    WELL(MPI_File_set_size(file, 1 << 21));
+    WELL(MPI_File_write_at(file, 1 << 20, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+    WELL(MPI_File_close(&file));
+}
+
+/* Another truncates the file: there is less to be read, and no more than that is said. */
+static void truncated(void)
+{
+    enum { WIDE = 1000 };
+    int numbers[WIDE], got[WIDE + 1];
+    MPI_Status status;
+    MPI_Datatype vector;
+    MPI_File file = open_new(MPI_COMM_WORLD, MPI_INFO_NULL);
+    for (int i = 0; i < WIDE; i++)
+        numbers[i] = i;
+    MPI_Type_vector(WIDE, 1, size, MPI_INT, &vector);
+    MPI_Type_commit(&vector);
+    WELL(MPI_File_set_view(file, 4 * rank, MPI_INT, vector, "native", MPI_INFO_NULL));
+    WELL(MPI_File_write_all(file, numbers, WIDE, MPI_INT, &status));
+    meet(file, MPI_COMM_WORLD);
+    if (rank == 0)
+        CHECK(truncate(file_name, 4 * size * 10) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int way = 0; way < 3; way++) {
+        MPI_Request request;
+        memset(got, -1, sizeof got);
+        if (way == 0)
+            WELL(MPI_File_read_at(file, 0, got, WIDE, MPI_INT, &status));
+        else if (way == 1)
+            WELL(MPI_File_read_at_all(file, 0, got, WIDE, MPI_INT, &status));
+        else {
+            WELL(MPI_File_iread_at_all(file, 0, got, WIDE, MPI_INT, &request));
+            WELL(MPI_Wait(&request, &status));
+        }
+        check_count(&status, MPI_INT, 10);
+        for (int i = 0; i <= WIDE; i++)
+            CHECK_INT(got[i], i < 10 ? i : -1);
+    }
+    MPI_Type_free(&vector);
+    WELL(MPI_File_close(&file));
+}
+
+/* What the owner of a file does not allow; root may do all that. */
+static void forbidden(void)
+{
+    MPI_File file;
+    char byte = 'x';
+    if (rank == 0) {
+        write_plainly(file_name, "abc", 3);
+        CHECK(chmod(file_name, 0444) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (geteuid() != 0)
+        says(MPI_File_open(MPI_COMM_WORLD, file_name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_ACCESS, file_name,
+             "Permission denied");
+    WELL(MPI_File_open(MPI_COMM_WORLD, file_name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    says(MPI_File_write_at(file, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_READ_ONLY, file_name, "MPI_MODE_RDONLY");
+    says(MPI_File_write_at_all(file, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_READ_ONLY, file_name, "MPI_MODE_RDONLY");
+    says(MPI_File_set_size(file, 1), MPI_ERR_READ_ONLY, file_name, "MPI_MODE_RDONLY");
+    WELL(MPI_File_read_at_all(file, 1, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK_INT(byte, 'b');
+    WELL(MPI_File_close(&file));
+}
+
+/* One member cannot open what the others can. */
+static void refused_to_one(void)
+{
+    MPI_File file;
+    if (size == 1)
+        return;
+    const char *name = rank == size - 1 ? "/absent/file" : file_name;
+    if (rank == 0)
+        write_plainly(file_name, "abc", 3);
+    MPI_Barrier(MPI_COMM_WORLD);
+    says(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE, name,
+         "No such file or directory");
+    CHECK(file == MPI_FILE_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        WELL(MPI_File_delete(file_name, MPI_INFO_NULL));
+}
+
+int main(int argc, char **argv)
+{
+    start_files(&argc, &argv);
+    full_disk();
+    limit();
+    truncated();
+    forbidden();
+    refused_to_one();
+    return MPI_Finalize();
+}
