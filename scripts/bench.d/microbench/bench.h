@@ -75,6 +75,10 @@ extern const struct kernel communicator_kernels[];
 extern const int communicator_kernel_count;
 extern const struct kernel one_sided_kernels[];
 extern const int one_sided_kernel_count;
+extern const struct kernel partitioned_kernels[];
+extern const int partitioned_kernel_count;
+extern const struct kernel file_kernels[];
+extern const int file_kernel_count;
 
 /* The rank that this one exchanges with where all ranks do in pairs; MPI_PROC_NULL for the last of an odd number. */
 static inline int partner(const struct context *c)

@@ -69,6 +69,7 @@ static const struct {
     {point_to_point_kernels, &point_to_point_kernel_count}, {datatype_kernels, &datatype_kernel_count},
     {collective_kernels, &collective_kernel_count},         {nonblocking_kernels, &nonblocking_kernel_count},
     {communicator_kernels, &communicator_kernel_count},     {one_sided_kernels, &one_sided_kernel_count},
+    {partitioned_kernels, &partitioned_kernel_count},       {file_kernels, &file_kernel_count},
 };
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
 
@@ -183,7 +184,7 @@ static void parse_sizes(struct options *o, const char *list)
             refuse(wanted, list);
         for (int k = 0; k < o->kernel_count; k++)
             if (v % o->kernels[k]->multiple_of)
-                refuse("--sizes: wants multiples of 8 for this kernel", o->kernels[k]->name);
+                refuse("--sizes: wants other multiples for this kernel", o->kernels[k]->name);
         o->sizes[o->size_count++] = v;
         p += *p == ',';
     }

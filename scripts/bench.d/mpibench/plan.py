@@ -32,6 +32,10 @@ KERNELS = (
     "accumulate",
     "locks",
     "fence",
+    "partitioned",
+    "write_all",
+    "read_all",
+    "read_scattered",
     "empty",
     "sweep",
     "hydro",
@@ -238,6 +242,21 @@ def _one_sided(quick: bool) -> list[Case]:
     ]
 
 
+def _partitioned(quick: bool) -> list[Case]:
+    return [_micro("partitioned", 2, "64K" if quick else "1K,64K", quick)]
+
+
+def _files(quick: bool) -> list[Case]:
+    """Files of all ranks, and scattered bytes of each."""
+    sizes = {"write_all": "1M,256M", "read_all": "1M,256M", "read_scattered": "4K,16K"}
+    short = ("--repetitions", "3", "--least", "1", "--limit", "0.3", "--repetition", "0.01")
+    return [
+        Case(kernel, ranks, "microbench", (kernel, "--sizes", of.split(",")[0] if quick else of, *short), timeout=60)
+        for ranks in ((2,) if quick else (2, 8))
+        for kernel, of in sizes.items()
+    ]
+
+
 def _start_up(quick: bool) -> list[Case]:
     runs = ((2, 3), (16, 1)) if quick else ((2, 5), (16, 3), (64, 2))
     return [
@@ -304,7 +323,7 @@ def make_host_plan(quick: bool, only: list[str] | None, rounds: int | None) -> P
 def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
     """The cases to run, those of `only` if it is given."""
     wanted = only or list(KERNELS)
-    parts = (_point_to_point, _pairs, _collectives, _nonblocking, _one_sided, _start_up, _codes)
+    parts = (_point_to_point, _pairs, _collectives, _nonblocking, _one_sided, _partitioned, _files, _start_up, _codes)
     cases = [case for part in parts for case in part(quick) if case.kernel in wanted]
     if "modes" not in wanted:
         mode_rounds = 0

@@ -84,6 +84,10 @@ SIZED = {
     "neighbor",
     "put",
     "get",
+    "partitioned",
+    "write_all",
+    "read_all",
+    "read_scattered",
 }
 """Kernels whose rows are told apart by their size."""
 
