@@ -1,9 +1,10 @@
 /* A thread reads variables all the time, while another one is in MPI: below MPI_THREAD_MULTIPLE those of the NIC alone. */
 #include "tools.h"
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
-static atomic_int over;
+static atomic_int begun, over;
 static int level;
 static unsigned long reads;
 
@@ -26,6 +27,7 @@ static void *sample(void *unused)
             CHECK(value_of(session, requests) < 100);
         CHECK_INT(MPI_T_cvar_read(yields, &got), is_refused ? MPI_T_ERR_NOT_ACCESSIBLE : MPI_SUCCESS);
         reads++;
+        begun = 1;
     }
     value = value_of(session, calls);
     CHECK(value <= 20000);
@@ -43,6 +45,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     CHECK_INT(pthread_create(&thread, NULL, sample, NULL), 0);
+    while (!begun)
+        sched_yield();
     for (int i = 0; i < 20000; i++) {
         int got = -1;
         MPI_Sendrecv(&i, 1, MPI_INT, (rank + 1) % size, 1, &got, 1, MPI_INT, (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
