@@ -34,6 +34,18 @@ fn operations_bring_every_size_byte_for_byte_in_every_kind_of_epoch() {
     holds("window_data", &in_fixed_slices(Job::of(2)));
 }
 
+/// Between nodes these move from memory to memory, by whoever drives the links, or by the NIC thread.
+#[test]
+fn long_blocks_come_and_go_whatever_the_target_does() {
+    holds_with("window_long", &[1, 2]);
+    holds("window_long", &on_nodes(2, 2));
+    holds("window_long", &on_nodes(6, 2));
+    holds("window_long", &in_fixed_slices(on_nodes(2, 2)));
+    holds("window_long", &Job { transport: Transport::Quic, ..on_nodes(2, 2) });
+    holds("window_long", &Job { cross_memory: CrossMemory::Off, ..on_nodes(3, 2) });
+    holds_as_told("window_long", &on_nodes(2, 2), &["268435456"]);
+}
+
 #[test]
 fn every_operation_combines_elements_of_every_type_that_it_takes() {
     holds_with("window_operations", &[1, 3]);

@@ -45,6 +45,8 @@ pub struct Part {
     pub local_rank: LocalRank,
     /// Where it is.
     pub place: Place,
+    /// The NIC of its node reaches it: long blocks come and go without the member.
+    pub is_reached: bool,
 }
 
 /// Whom this process may access at the moment.
@@ -148,6 +150,8 @@ pub struct Answer {
 pub enum AnswerEnd {
     /// It is there.
     InPlace,
+    /// Nothing comes: this packed copy has gone.
+    Gone(Box<[u8]>),
     /// From a packed copy to the program's buffer.
     Unpack(Box<Staged>),
     /// From elements at their extent, which these are, through the packed copy.

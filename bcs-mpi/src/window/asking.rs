@@ -13,7 +13,7 @@ use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::numbers::{CommRank, RequestId};
-use nic_emu::one_sided::{Act, Message, Operation, Piece, REPLIES_FROM, Request};
+use nic_emu::one_sided::{Act, LONG_BYTES, Message, Operation, Piece, REPLIES_FROM, Request};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -141,14 +141,7 @@ fn post(
     data: &[u8],
     wanted: bool,
 ) -> MpiResult<Option<RequestId>> {
-    let message = Message {
-        context: target.context,
-        target: target.job_rank,
-        door: target.part.door,
-        asked: request,
-        mode: None,
-    };
-    post_message(process, call, target, &message, data, wanted)
+    post_message(process, call, target, &message_to(target, request), data, wanted)
 }
 
 /// The same of a message that says more.
@@ -171,6 +164,35 @@ pub(super) fn post_message(
     Ok(posted)
 }
 
+/// Has another node take a long block of this process to the address of the target. Answers the request that is
+/// complete when it is there.
+///
+/// # Safety
+/// The block must be readable until then.
+///
+/// # Errors
+/// The NIC fails.
+pub(super) unsafe fn ask_to_pull(
+    process: &mut Guard,
+    call: Primitive,
+    target: &Target,
+    address: u64,
+    block: (*const u8, usize),
+) -> MpiResult<RequestId> {
+    let message = message_to(target, Some(Request::of(Act::Pull)));
+    process.make_room(|| target.waiting(call), |port| port.lacks_cell(RingKind::Send))?;
+    // SAFETY: the caller's promise.
+    let request = unsafe { process.port.post_pull(&message, address, block)? };
+    process.port.requests_mut().label(request, (target.rank, target.job_rank), target.win.0 as u64);
+    Ok(request)
+}
+
+/// A message to a target that asks for this.
+fn message_to(target: &Target, asked: Option<Request>) -> Message {
+    let (context, door) = (target.context, target.part.door);
+    Message { context, target: target.job_rank, door, asked, mode: None }
+}
+
 /// Asks for an operation that is answered: what was in the pieces goes to `to`. What each part needs of the
 /// data `data_of` says.
 ///
@@ -188,7 +210,12 @@ pub(super) unsafe fn ask_for_answer(
     to: *mut u8,
 ) -> MpiResult<Vec<RequestId>> {
     send_batch(process, call, target, false)?;
-    let most = process.port.most_operation_bytes();
+    // A long block comes as one message.
+    let is_long = match pieces.as_slice() {
+        [piece] => request.act == Act::Get && piece.bytes > LONG_BYTES && target.has_long_blocks(),
+        _ => false,
+    };
+    let most = if is_long { usize::MAX } else { process.port.most_operation_bytes() };
     let mut requests = Vec::new();
     for (part, range) in Parts::new(pieces, most, element) {
         let window = process.windows.named_mut(target.win)?;

@@ -133,7 +133,7 @@ impl AnswerEnd {
     /// Puts what has come where the program wants it.
     pub(super) fn put(self) {
         match self {
-            AnswerEnd::InPlace => {}
+            AnswerEnd::InPlace | AnswerEnd::Gone(_) => {}
             // SAFETY: the promise of `Elements::new`: the operation is over only now.
             AnswerEnd::Unpack(staged) => unsafe { staged.unpack(usize::MAX) },
             AnswerEnd::Extents(extents) => extents.put(),

@@ -33,6 +33,8 @@ struct Said {
     door: u16,
     /// Not everything could be had.
     has_failed: bool,
+    /// The member's NIC reaches its memory.
+    is_reached: bool,
 }
 
 const SAID_BYTES: usize = 48;
@@ -48,6 +50,7 @@ impl Said {
         bytes[32..40].copy_from_slice(&self.segment_bytes.to_le_bytes());
         bytes[40..42].copy_from_slice(&self.door.to_le_bytes());
         bytes[42] = self.has_failed.into();
+        bytes[43] = self.is_reached.into();
         bytes
     }
 
@@ -62,6 +65,7 @@ impl Said {
             segment_bytes: word(32),
             door: word(40) as u16,
             has_failed: bytes[42] != 0,
+            is_reached: bytes[43] != 0,
         }
     }
 }
@@ -209,6 +213,7 @@ fn fill(
         door: door.unwrap_or_default(),
         has_failed: door.is_none(),
         pid: std::process::id(),
+        is_reached: process.port.reaches_memory(),
         ..Said::default()
     };
     let (mut segments, mut descriptor, mut why) = (Vec::new(), None, None);
@@ -344,6 +349,7 @@ fn map_all(
             door: said.door,
             local_rank: if node == here { local_rank } else { LocalRank::ELSEWHERE },
             place: if node == here { Place::Here } else { Place::There },
+            is_reached: said.is_reached,
         };
         if let Some(first) = first {
             let at = first + behind as usize;

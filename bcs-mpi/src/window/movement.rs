@@ -1,7 +1,7 @@
 //! Put and get, and their request forms (MPI-5.0, §12.3.1, §12.3.2, §12.3.5).
 
 use super::access::{locate, mapped};
-use super::asking::{ask, ask_for_answer, note_answer, note_request};
+use super::asking::{ask, ask_for_answer, ask_to_pull, note_answer, note_request};
 use super::completion::have_come;
 use super::target::{Bytes, ORIGIN_NAMES, Target, TargetElements, check_reached};
 use crate::constants::*;
@@ -30,7 +30,10 @@ pub fn put(origin: Elements<*const c_void>, to: &TargetElements, win: MPI_Win) -
         unsafe { copy_block(origin.buffer.cast(), place, bytes) };
         return Ok(());
     }
-    put_in(process, Primitive::Put, origin, to, win)
+    match put_in(process, Primitive::Put, origin, to, win)? {
+        Some((target, Some((requests, end)))) => note_answer(process, &target, requests, end),
+        _ => Ok(()),
+    }
 }
 
 /// The block of a target that is mapped here, of as many bytes as elements of the program, if both are
@@ -71,10 +74,10 @@ pub(super) unsafe fn copy_block(from: *const u8, to: *mut u8, bytes: usize) {
 /// # Errors
 /// Wrong arguments, or no epoch.
 pub fn rput(origin: Elements<*const c_void>, to: &TargetElements, win: MPI_Win) -> MpiResult<MPI_Request> {
-    let mut process = process::enter()?;
-    passive_only(&process, win)?;
-    put_in(&mut process, Primitive::Rput, origin, to, win)?;
-    Ok(request_of(&mut process, win, State::nothing()))
+    let process = &mut process::enter()?;
+    passive_only(process, win)?;
+    let given = put_in(process, Primitive::Rput, origin, to, win)?;
+    request_for(process, Primitive::Rput, win, given)
 }
 
 fn put_in(
@@ -83,15 +86,22 @@ fn put_in(
     origin: Elements<*const c_void>,
     to: &TargetElements,
     win: MPI_Win,
-) -> MpiResult {
-    let Some(target) = locate(process, win, (to.rank, to.disp))? else { return Ok(()) };
+) -> MpiResult<Option<(Target, Awaited)>> {
+    let Some(target) = locate(process, win, (to.rank, to.disp))? else { return Ok(None) };
     let mut message = origin.message(&process.datatypes, &ORIGIN_NAMES)?;
     let bytes = target.bytes(process, to)?.first("origin_count", message.bytes)?;
     // SAFETY: the promise of `Elements::new`.
     unsafe { message.put_together() };
+    if let Some(address) = target.long_block(&bytes) {
+        // SAFETY: the same: the operation is not over before the request is complete, and the packed copy is kept.
+        let request = unsafe { ask_to_pull(process, call, &target, address, (message.data, message.bytes))? };
+        let end = message.packed.map_or(AnswerEnd::InPlace, AnswerEnd::Gone);
+        return Ok(Some((target, Some((vec![request], end)))));
+    }
     // SAFETY: the same; the call is not over.
     let data = unsafe { slice(message.data, message.bytes) };
-    store(process, call, &target, &bytes, data)
+    store(process, call, &target, &bytes, data)?;
+    Ok(Some((target, None)))
 }
 
 /// Bytes of a buffer of the program, which may be null for none.

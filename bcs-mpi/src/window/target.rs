@@ -10,7 +10,7 @@ use bcs_core::{LocalRank, Rank};
 use mds::Primitive;
 use nic_emu::contexts::Context;
 use nic_emu::memory::numbers::CommRank;
-use nic_emu::one_sided::Piece;
+use nic_emu::one_sided::{LONG_BYTES, Piece};
 use nic_emu::port::Reached;
 use nic_emu::status::WaitingFor;
 use std::ffi::c_int;
@@ -131,6 +131,21 @@ impl Target {
     /// The address of a byte in this process, where the part is mapped.
     pub fn here(&self, base: usize, offset: i64) -> *mut u8 {
         (base as *mut u8).wrapping_offset(self.offset.wrapping_add(offset) as isize)
+    }
+
+    /// The address of these bytes, if they are a long block on another node, whose NIC reaches it.
+    pub fn long_block(&self, bytes: &Bytes) -> Option<u64> {
+        match *bytes {
+            Bytes::Block(offset, length) if length as u64 > LONG_BYTES && self.has_long_blocks() => {
+                Some(self.address(offset))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether long blocks come from there, and go there, by themselves.
+    pub fn has_long_blocks(&self) -> bool {
+        self.part.place == Place::There && self.part.is_reached && !self.is_unbounded
     }
 
     /// The pieces that these bytes are, as another node is told.

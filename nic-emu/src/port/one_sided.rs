@@ -5,7 +5,7 @@ use super::error::PortError;
 use super::outstanding::{About, Purpose};
 use super::rank_port::Port;
 use crate::arithmetic::Arithmetic;
-use crate::channel::{ChannelError, is_done};
+use crate::channel::{ChannelError, CrossMemory, is_done};
 use crate::global::most_ahead;
 use crate::host::cross_memory::CrossMemoryAttach;
 use crate::memory::descriptor::{Check, INLINE_BYTES, Payload, PointToPoint, SendDescriptor};
@@ -170,6 +170,39 @@ impl Port {
         }
     }
 
+    /// Whether the NIC of this node reaches the memory of its ranks: then long blocks may come and go without
+    /// them.
+    pub fn reaches_memory(&self) -> bool {
+        self.memory.header().cross_memory.get() != CrossMemory::Off as u32
+    }
+
+    /// Asks another node to take a long block out of this rank's memory, to an address of the message's target.
+    /// Answers a request that is complete when it is there. There has to be room as for operations of so many
+    /// bytes as a descriptor takes.
+    ///
+    /// # Safety
+    /// The block must be readable until the request is complete.
+    ///
+    /// # Errors
+    /// There is no request.
+    pub unsafe fn post_pull(
+        &mut self,
+        message: &Message,
+        address: u64,
+        block: (*const u8, usize),
+    ) -> Result<RequestId, PortError> {
+        let (from, bytes) = (block.0 as u64, block.1 as u64);
+        let mut inline = [0; INLINE_BYTES];
+        for (to, word) in inline.as_chunks_mut::<8>().0.iter_mut().zip([address, from, bytes]) {
+            *to = word.to_le_bytes();
+        }
+        let (context, peer_in_job) = (message.context, message.target);
+        let about = About { context, peer_in_job, bytes, address: from, ..About::NOTHING };
+        let request = self.arm(Purpose::Send, about)?;
+        self.post_descriptor(message, Payload::Inline(inline), INLINE_BYTES, request)?;
+        Ok(request)
+    }
+
     /// Posts operations, for which there is room ([`Self::lacks_for_operations`]): those that `data` has, or
     /// the one that `message` asks for, with its data. Answers a request that is complete when they have been
     /// carried out, if that is `wanted`: then the rank waits for it.
@@ -198,13 +231,27 @@ impl Port {
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to.as_ptr(), bytes) };
             Payload::Slab(first)
         };
-        let (tag, source) = message.words();
         let request = if wanted {
             let about = About { context: message.context, peer_in_job: message.target, ..About::NOTHING };
             self.arm(Purpose::Send, about)?
         } else {
             RequestId::NONE
         };
+        self.post_descriptor(message, payload, bytes, request)?;
+        if !wanted {
+            self.nudge_receiver(message.target, bytes)?;
+        }
+        Ok((request != RequestId::NONE).then_some(request))
+    }
+
+    fn post_descriptor(
+        &mut self,
+        message: &Message,
+        payload: Payload,
+        bytes: usize,
+        request: RequestId,
+    ) -> Result<(), PortError> {
+        let (tag, source) = message.words();
         let descriptor = SendDescriptor {
             context: message.context,
             source,
@@ -213,14 +260,10 @@ impl Port {
             signature: message.door,
             destination: message.target,
             request,
-            synchronous: wanted,
+            synchronous: request != RequestId::NONE,
             check: Check::NONE,
             payload,
         };
-        self.post(RingKind::Send, &PointToPoint::Operate(descriptor).encode())?;
-        if !wanted {
-            self.nudge_receiver(message.target, bytes)?;
-        }
-        Ok((request != RequestId::NONE).then_some(request))
+        self.post(RingKind::Send, &PointToPoint::Operate(descriptor).encode())
     }
 }

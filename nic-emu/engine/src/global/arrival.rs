@@ -414,7 +414,7 @@ mod tests {
         assert!(!landing::place_next(landing, 1, 4096, 8), "no more of it comes");
         let mut completer = Completer::new(&memory, Pacing::default());
         let due = landing::count(landing, &mut completer, bytes, 65_536, landing::Ahead::Ring).unwrap();
-        assert!(due.is_empty());
+        assert!(due.grants.is_empty());
         assert_eq!((slot.state(), memory.landings().used(), granted.get()), (SlotState::Done, 0, 0));
         let answer = placed_answer(&record).unwrap();
         assert_eq!((answer.kind, answer.rank, answer.words[1]), (Kind::Matched, Rank(1), place));

@@ -9,6 +9,7 @@ use crate::channel::{Buffer, ChannelError};
 use crate::memory::transfer::Range;
 use crate::memory::{Corrupt, LocalRank, NicMemory, Rank, RequestId, SlabId};
 use crate::threads::completer::Completer;
+use std::ptr::NonNull;
 
 /// Bytes of a grant at most: so much is read, sent and written as one, while what was granted before and
 /// after it is in the other hands. Whole pages of the ranks' memory, and a record of them is no longer than a
@@ -94,6 +95,16 @@ impl Grant {
         let from = buffer.at(self.range)? as *const u8;
         // SAFETY: within the buffer that the program gave for this message; the caller's promise.
         Ok(unsafe { std::slice::from_raw_parts(from, self.range.bytes as usize) })
+    }
+
+    /// The bytes, which are in a window of this process.
+    ///
+    /// # Safety
+    /// So many bytes can be read there for as long as they are used.
+    pub unsafe fn in_window<'a>(&self) -> Option<RawBytes<'a>> {
+        let from = self.address.wrapping_add(self.range.offset) as *mut u8;
+        // SAFETY: the caller's promise.
+        NonNull::new(from).map(|from| unsafe { RawBytes::at(from, self.range.bytes as usize) })
     }
 
     /// Appends the bytes, which are in the memory of a rank's process.

@@ -2,6 +2,9 @@
 //! ([`crate::memory::landing`]). Whoever holds the run token goes on with them: grants bytes, and puts those
 //! that come where they go.
 //!
+//! One without a receive is a long put ([`crate::one_sided`]): its sender is not done with it when its bytes have
+//! left, but is told when they are in place.
+//!
 //! With elastic slices, where ranks drive the links. A node is asked for as much ahead as keeps its link
 //! busy, the oldest message first, and for more as that comes. The bytes of a message come in their order.
 
@@ -14,7 +17,7 @@ use crate::memory::descriptor::ReceiveDescriptor;
 use crate::memory::landing::Landing;
 use crate::memory::request::Delivery;
 use crate::memory::transfer::Range;
-use crate::memory::{CommRank, Corrupt, LocalRank, NicMemory, Rank};
+use crate::memory::{CommRank, Corrupt, LocalRank, NicMemory, Rank, RequestId};
 use crate::threads::completer::{Completer, RankRequest, Status};
 use smallvec::SmallVec;
 
@@ -36,6 +39,24 @@ const LANDING_CHUNK_BYTES: u64 = 60 << 10;
 
 /// Grants to a node.
 pub(super) type Grants = SmallVec<[Grant; 8]>;
+
+/// What a node is to be told after bytes of it have come.
+pub(super) struct Due {
+    /// What it is asked for next.
+    pub grants: Grants,
+    /// That a long put is in place.
+    pub placed: Option<Record>,
+}
+
+/// Whether nobody has posted a receive for it: it is a long put.
+pub(super) fn is_put(landing: &Landing) -> bool {
+    landing.request.get() == RequestId::NONE
+}
+
+/// What the sender of a long put is told when that is in place.
+pub(super) fn put_is_placed(origin: Rank, request: RequestId) -> Record {
+    Record::new(Kind::Matched, origin, &[request.0.into(), 0])
+}
 
 /// Begins the landing of a message that is matched with a receive of this rank: grants are next
 /// ([`due_grants`]). None when none is free.
@@ -96,7 +117,7 @@ pub(super) fn due_grants(
             place: landing.place.get(),
             address: landing.from.get(),
             range: Range { offset, bytes },
-            is_last: offset + bytes == total,
+            is_last: offset + bytes == total && !is_put(landing),
             transfer: landing.id.get(),
             total,
         });
@@ -235,7 +256,7 @@ pub(super) fn handle_answer(
     Ok(due_grants(memory, from, payload_bytes, ahead)?)
 }
 
-/// So many bytes are where they go. The grants that are due after that.
+/// So many bytes are where they go: what is due after that.
 ///
 /// # Errors
 /// NIC memory is corrupt.
@@ -245,15 +266,20 @@ pub(super) fn count(
     bytes: u64,
     payload_bytes: u64,
     ahead: Ahead,
-) -> Result<Grants, Corrupt> {
+) -> Result<Due, Corrupt> {
     let (memory, node) = (completer.memory, landing.node.get());
     landing.moved.set(landing.moved.get().saturating_add(bytes));
     note_come(memory, node, bytes)?;
+    let mut placed = None;
     if landing.moved.get() >= landing.bytes.get() {
-        completer.complete(receiver(landing), status(landing), &Delivery::InPlace)?;
+        if is_put(landing) {
+            placed = Some(put_is_placed(Rank(landing.origin.get()), landing.sent_by.get()));
+        } else {
+            completer.complete(receiver(landing), status(landing), &Delivery::InPlace)?;
+        }
         memory.landings().free(landing);
     }
-    due_grants(memory, node, payload_bytes, ahead)
+    Ok(Due { grants: due_grants(memory, node, payload_bytes, ahead)?, placed })
 }
 
 #[cfg(all(test, not(loom)))]
@@ -451,9 +477,29 @@ mod tests {
         assert_eq!(granted(&memory, 1), most, "so much is on its way");
         let mut completer = Completer::new(&memory, Pacing::default());
         let come = LANDING_CHUNK_BYTES;
-        let due = count(busy, &mut completer, come, PAYLOAD_BYTES, Ahead::Ring).unwrap();
+        let due = count(busy, &mut completer, come, PAYLOAD_BYTES, Ahead::Ring).unwrap().grants;
         let (of, range) = (declined.id.get(), Range { offset: 0, bytes: LANDING_CHUNK_BYTES });
         assert_eq!(due.iter().map(|grant| (grant.transfer, grant.range)).collect::<Vec<_>>(), [(of, range)]);
+    }
+
+    #[test]
+    fn the_sender_of_a_long_put_is_told_when_it_is_in_place_and_not_when_its_bytes_have_left() {
+        let memory = first_of_three();
+        let landing = begun(&memory, 1, 5, BYTES);
+        landing.request.set(RequestId::NONE);
+        let (mut offset, mut completer) = (0, Completer::new(&memory, Pacing::default()));
+        let mut grants = due(&memory, 1);
+        while offset < BYTES {
+            let grant = grants.remove(0);
+            assert!(!grant.is_last && grant.range.offset == offset, "{grant:?}");
+            let come = count(landing, &mut completer, grant.range.bytes, PAYLOAD_BYTES, Ahead::Ring).unwrap();
+            offset += grant.range.bytes;
+            let told = come.placed.map(|told| (told.kind, told.rank, told.words[0]));
+            assert_eq!(told, (offset == BYTES).then_some((Kind::Matched, Rank(1), 9)), "{offset}");
+            grants.extend(come.grants);
+        }
+        assert_eq!((memory.landings().used(), granted(&memory, 1)), (0, 0));
+        assert!(completer.touched.is_empty() && state(&memory, 5) == SlotState::Pending);
     }
 
     #[test]

@@ -49,6 +49,14 @@ impl<'m> RawBytes<'m> {
         Ok(Self { from, bytes: bytes as usize, _memory: PhantomData })
     }
 
+    /// So many bytes from here on.
+    ///
+    /// # Safety
+    /// They can be read for as long as they are used.
+    pub(super) unsafe fn at(from: NonNull<u8>, bytes: usize) -> Self {
+        Self { from, bytes, _memory: PhantomData }
+    }
+
     /// Those of a buffer of this process, which nobody changes meanwhile.
     pub fn of_slice(bytes: &'m [u8]) -> Self {
         Self { from: NonNull::from_ref(bytes).cast(), bytes: bytes.len(), _memory: PhantomData }

@@ -90,6 +90,13 @@ struct Incoming {
     moved: u64,
 }
 
+impl Incoming {
+    /// Whether it is a long put, for which nobody has posted a receive.
+    fn is_put(&self) -> bool {
+        self.pooled.is_none() && self.to.1 == RequestId::NONE
+    }
+}
+
 /// A message without a receive whose bytes are on its sender's node.
 #[derive(Debug)]
 struct Late {
@@ -482,7 +489,7 @@ impl PointToPointEngine {
                 again.push_back(id);
                 break;
             }
-            let last = transfer.granted + bytes == transfer.bytes;
+            let is_last = transfer.granted + bytes == transfer.bytes;
             let (place, address) = transfer.place;
             let grant = Grant {
                 rank: transfer.origin,
@@ -490,7 +497,7 @@ impl PointToPointEngine {
                 place,
                 address,
                 range: Range { offset: transfer.granted, bytes },
-                is_last: last,
+                is_last: is_last && !transfer.is_put(),
                 transfer: id,
                 total: transfer.bytes,
             };
@@ -503,7 +510,7 @@ impl PointToPointEngine {
             budget -= bytes;
             self.outstanding += bytes;
             self.granted_in_slice = true;
-            if !last {
+            if !is_last {
                 self.to_grant.push_back(id);
             }
         }
@@ -596,7 +603,8 @@ impl PointToPointEngine {
         let before = transfer.moved;
         transfer.moved += bytes;
         self.outstanding = self.outstanding.saturating_sub(bytes);
-        let Incoming { to, granted, bytes: total, .. } = *transfer;
+        let Incoming { to, granted, bytes: total, node, origin, request, .. } = *transfer;
+        let is_put = transfer.is_put();
         let (status, is_whole) = (transfer.status, transfer.moved == total);
         let address = transfer.address.wrapping_add(offset);
         if let Some((block, _)) = transfer.pooled {
@@ -615,10 +623,16 @@ impl PointToPointEngine {
             let written =
                 unsafe { rank_memory::write(env.processes, env.memory, to.0, address, from, length) };
             if is_done(env.memory, written)? {
-                if before + bytes == total {
-                    env.completer.complete(to, status, &Delivery::InPlace)?;
+                match (before + bytes == total, is_put) {
+                    (false, _) => {}
+                    (true, false) => env.completer.complete(to, status, &Delivery::InPlace)?,
+                    (true, true) => env.links.send(node, &landing::put_is_placed(origin, request)),
                 }
                 return Ok(());
+            }
+            if is_put {
+                let (rank, _) = to;
+                return Err(Corrupt { what: "reach of a long put", value: rank.0.into(), limit: 0 }.into());
             }
             self.stage(env, id, to, status, (total, before))?;
             self.staged.note_granted(id, granted);
@@ -651,9 +665,9 @@ impl PointToPointEngine {
         landing: &Landing,
         bytes: u64,
     ) -> Result<(), GlobalError> {
-        for grant in landing::count(landing, env.completer, bytes, env.payload_bytes, Ahead::Memory)? {
-            env.links.send(from, &grant.record());
-        }
+        let due = landing::count(landing, env.completer, bytes, env.payload_bytes, Ahead::Memory)?;
+        let told = due.grants.iter().map(Grant::record).chain(due.placed);
+        told.for_each(|record| env.links.send(from, &record));
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use super::link::PATIENT_RECORDS;
 use super::matched::Matched;
 use super::message::{RawBytes, payload_bytes, place};
 use super::own::Own;
+use super::rank_memory;
 use super::record::{Carried, HEADER_BYTES, Kind, PostingSlice, Record};
 use super::staged;
 use crate::channel::Buffer;
@@ -362,21 +363,37 @@ impl Pass<'_, '_> {
         answer: &mut Answer<'_>,
     ) -> Result<Taken, Corrupt> {
         let Self { memory, own, .. } = *self;
+        let sender = memory.local_rank(grant.rank)?;
+        // Nobody has sent it: another node gets it out of a window.
+        let is_got = grant.place == 0 && grant.request == RequestId::NONE;
         // Where cross-memory attach is refused the NIC thread carries out all of them, in their order.
-        if memory.local_rank(grant.rank)? != Some(own.rank) || grant.place == 0 && staged::applies(memory) {
+        if sender != Some(own.rank) && !is_got || grant.place == 0 && staged::applies(memory) {
             return Ok(Taken::ByThread);
         }
         if self.stays_of == Some(from) {
             return Ok(Taken::StaysForNow);
         }
         let state = memory.node_state(from)?;
-        let length = grant.range.bytes;
+        let (length, mut got) = (grant.range.bytes, Vec::new());
         if state.grants.get() != 0 || state.data.get() != 0 || length > self.payload_bytes {
             return Ok(Taken::Stays);
         }
         let bytes = if grant.place != 0 {
             let Ok(bytes) = grant.in_slabs(memory, own.rank) else { return Ok(Taken::Stays) };
             bytes
+        } else if is_got {
+            let from = (own.processes, memory);
+            let Some(sender) = sender else { return Ok(Taken::Stays) };
+            // SAFETY: a block of this process's window, whose bounds the origin has checked.
+            if sender == own.rank
+                && let Some(bytes) = unsafe { grant.in_window() }
+            {
+                bytes
+            } else if grant.append_from_process(from, sender, &mut got).is_ok() {
+                RawBytes::of_slice(&got)
+            } else {
+                return Ok(Taken::Stays);
+            }
         } else if let Some(buffer) = (own.sent_from)(grant.request, grant.buffer()) {
             // SAFETY: the request is one of this rank's sends that it has not seen the end of: the program
             // has not got its buffer back.
@@ -407,7 +424,8 @@ impl Pass<'_, '_> {
         let Some(landing) = self.memory.landings().named(id) else {
             return Ok(Taken::ByThread);
         };
-        if landing::receiver(landing).0 != self.own.rank {
+        let (receiver, is_put) = (landing::receiver(landing).0, landing::is_put(landing));
+        if receiver != self.own.rank && !is_put {
             return Ok(Taken::ByThread);
         }
         if self.is_held_up(from)? {
@@ -420,18 +438,35 @@ impl Pass<'_, '_> {
             false => landing::range_of(landing, from, offset, shown.payload_bytes() as u64),
         };
         let Ok(range) = range else { return Ok(Taken::Stays) };
-        if !is_placed {
+        if !is_placed && receiver == self.own.rank {
             let Some(to) = self.address_of(landing, range) else { return Ok(Taken::Stays) };
             // SAFETY: within the buffer of a receive of which this rank has not seen the end, so that the
-            // program has not got it back; and a landing is gone when its receive is complete.
+            // program has not got it back; and a landing is gone when its receive is complete. Or within a
+            // window, as the origin has checked.
             unsafe { shown.copy_payload(to.as_ptr(), range.bytes as usize) };
+        } else if !is_placed {
+            let (mut bytes, length) = (Vec::<u8>::with_capacity(range.bytes as usize), range.bytes as usize);
+            let address = landing.to.get().wrapping_add(range.offset);
+            // SAFETY: there is room for so many bytes, and from then on they are there.
+            let written = unsafe {
+                shown.copy_payload(bytes.as_mut_ptr(), length);
+                let (processes, from) = (self.own.processes, bytes.as_ptr());
+                rank_memory::write(processes, self.memory, receiver, address, from, length)
+            };
+            if written.is_err() {
+                return Ok(Taken::Stays);
+            }
         }
         let due = landing::count(landing, completer, range.bytes, self.payload_bytes, Ahead::Ring)?;
         if let Some(told) = arrival::placed_answer(record) {
             answer(&told.header(0), RawBytes::NONE);
             self.note_sent(from, weight(self.memory, &told, range.bytes))?;
         }
-        self.answer_grants(from, &due, answer)?;
+        if let Some(placed) = due.placed {
+            answer(&placed.header(0), RawBytes::NONE);
+            self.note_sent(from, PATIENT_RECORDS)?;
+        }
+        self.answer_grants(from, &due.grants, answer)?;
         Ok(Taken::Here)
     }
 
@@ -455,6 +490,7 @@ impl Pass<'_, '_> {
         if receiver != self.own.rank
             || landing.place.get() != 0
             || landing.sent_by.get() == RequestId::NONE
+            || landing::is_put(landing)
             || bytes < writes.least_bytes()
             || !(self.own.stays_for)(request)
         {
@@ -556,7 +592,10 @@ impl Pass<'_, '_> {
     /// Where in this rank's memory these bytes of a message go, if its receive is under way.
     fn address_of(&self, landing: &Landing, range: Range) -> Option<NonNull<u8>> {
         let told = Buffer { address: landing.to.get(), bytes: landing.bytes.get() };
-        let buffer = (self.own.received_in)(landing.request.get(), told)?;
+        let buffer = match landing::is_put(landing) {
+            true => told,
+            false => (self.own.received_in)(landing.request.get(), told)?,
+        };
         NonNull::new(buffer.at(range).ok()? as *mut u8)
     }
 

@@ -5,11 +5,17 @@
 //!
 //! ```text
 //!  descriptor    tag: act:8 op:8 element:8 unbounded:1 | source: reply | signature: door | payload: address, then data, or how many bytes
+//!                of a Pull: address, address at the origin, how many bytes
 //!  payload       act:8 op:8 element:8 unbounded:8 reply:32 | pieces:32 data bytes:32 | of each piece: address:64 bytes:64 | data, padded
 //! ```
 //!
 //! An operation that is answered is alone in its message: so a message can be carried out when there is room
 //! for the answer, and nothing of it before.
+//!
+//! Of a long block ([`LONG_BYTES`]) the message says only where it is. It moves as a message between ranks does
+//! ([`crate::global`]), from memory to memory: of a get, the answer is a send whose bytes are in the target's
+//! memory; of a put (*Pull*), the target's node takes the bytes from where they are, and says when they are in
+//! place.
 
 use crate::arithmetic::{ElementType, ReduceOp};
 use crate::memory::door::Mode;
@@ -17,6 +23,9 @@ use crate::memory::{CommRank, Context, Rank};
 
 /// Tags of answers begin here: smaller ones are those of messages by which members of a window synchronise.
 pub const REPLIES_FROM: i32 = 16;
+
+/// A block of more bytes is long: it does not travel with what asks for it.
+pub const LONG_BYTES: u64 = 32 << 10;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +49,12 @@ pub enum Act {
     Nothing = 8,
     /// Of a node to an origin: it has entered.
     Entered = 9,
+    /// A long block goes to the target, which takes it out of the origin's memory.
+    Pull = 10,
 }
 
 impl Act {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Act::Put,
         Act::Accumulate,
         Act::Get,
@@ -53,6 +64,7 @@ impl Act {
         Act::Unlock,
         Act::Nothing,
         Act::Entered,
+        Act::Pull,
     ];
 
     fn numbered(number: u8) -> Option<Self> {
@@ -224,7 +236,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn request() -> impl Strategy<Value = Request> {
-        (1u8..=9, 0..ReduceOp::ALL.len(), 0..ElementType::ALL.len(), any::<(bool, u32)>()).prop_map(
+        (1u8..=10, 0..ReduceOp::ALL.len(), 0..ElementType::ALL.len(), any::<(bool, u32)>()).prop_map(
             |(act, op, element, (is_unbounded, reply))| Request {
                 act: Act::numbered(act).unwrap(),
                 op: ReduceOp::ALL[op],

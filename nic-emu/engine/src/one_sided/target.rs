@@ -2,11 +2,11 @@
 
 use super::locks::serve_lock;
 use super::memory_of::MemoryOf;
-use super::operation::{Act, Message, Operation, Piece, Request, Served};
+use super::operation::{Act, LONG_BYTES, Message, Operation, Piece, Request, Served};
 use crate::arithmetic::{self, ArithError, Arithmetic, ElementType};
 use crate::channel::{ChannelError, ProcessMemory};
-use crate::memory::descriptor::{Check, INLINE_BYTES, Payload, SendDescriptor};
-use crate::memory::{CommRank, Corrupt, LocalRank, NicMemory, Rank, RequestId};
+use crate::memory::descriptor::{Check, INLINE_BYTES, Payload, ReceiveDescriptor, SendDescriptor, SendWords};
+use crate::memory::{CommRank, Corrupt, LocalRank, MESSAGE_ENTRIES, NicMemory, Rank, RequestId};
 use crate::threads::completer::Completer;
 
 /// Takes an answer: its descriptor, and its bytes where they do not ride in that. False when there is no
@@ -49,6 +49,9 @@ impl Target<'_> {
         match (request.act, message.payload) {
             (Act::Lock | Act::Unlock | Act::Nothing | Act::Entered, _) => {
                 Ok(serve_lock(completer, (index, origin), message)?)
+            }
+            (Act::Pull, Payload::Inline(bytes)) => {
+                Ok(pull(memory, index, (origin, message), bytes.as_chunks().0)?)
             }
             (_, Payload::Inline(bytes)) => {
                 let said = (message.bytes as usize).clamp(8, INLINE_BYTES);
@@ -108,6 +111,19 @@ impl Target<'_> {
     ) -> Result<Served, ChannelError> {
         let own = self.own.filter(|_| !request.is_unbounded);
         let target = MemoryOf::rank(memory, index, own, self.processes)?;
+        if request.act == Act::Get && bytes > LONG_BYTES {
+            let mut pieces = pieces;
+            return match (pieces.next(), pieces.next()) {
+                (Some(Piece { address, .. }), None) if address != 0 => {
+                    let payload = Payload::Memory(address);
+                    match reply(&answer_of(origin, message, request, bytes, payload), &[]) {
+                        true => Ok(Served::Done),
+                        false => Ok(Served::NoRoom),
+                    }
+                }
+                _ => Err(strange("pieces of a long get", bytes)),
+            };
+        }
         let wanted = match request.act {
             Act::Put | Act::Accumulate | Act::GetAccumulate => bytes,
             Act::CompareAndSwap => 2 * bytes,
@@ -129,20 +145,8 @@ impl Target<'_> {
             }
         }
         if request.act.is_answered() {
-            let (source, tag) = (CommRank(0), request.reply as i32);
             let inline = old.len() <= INLINE_BYTES;
-            let mut answer = SendDescriptor {
-                context: message.context,
-                source,
-                tag,
-                bytes,
-                signature: 0,
-                destination: origin,
-                request: RequestId::NONE,
-                synchronous: false,
-                check: Check::NONE,
-                payload: Payload::Memory(0),
-            };
+            let mut answer = answer_of(origin, message, request, bytes, Payload::Memory(0));
             if inline {
                 let mut few = [0; INLINE_BYTES];
                 few[..old.len()].copy_from_slice(&old);
@@ -177,6 +181,70 @@ impl Target<'_> {
         }
         Ok(Served::Done)
     }
+}
+
+/// The answer to an operation.
+fn answer_of(
+    origin: Rank,
+    message: &SendDescriptor,
+    request: &Request,
+    bytes: u64,
+    payload: Payload,
+) -> SendDescriptor {
+    SendDescriptor {
+        context: message.context,
+        source: CommRank(0),
+        tag: request.reply as i32,
+        bytes,
+        signature: 0,
+        destination: origin,
+        request: RequestId::NONE,
+        synchronous: false,
+        check: Check::NONE,
+        payload,
+    }
+}
+
+/// Has a block of the origin's memory taken to where this rank's window has it: as a message that is matched
+/// with a receive of no request. Its sender is told when it is in place.
+fn pull(
+    memory: &NicMemory,
+    index: LocalRank,
+    (origin, message): (Rank, &SendDescriptor),
+    words: &[[u8; 8]],
+) -> Result<Served, Corrupt> {
+    let &[address, from, bytes] = words else {
+        return Err(Corrupt { what: "words of a long put", value: words.len() as u64, limit: 3 });
+    };
+    let [address, from, capacity] = [address, from, bytes].map(u64::from_le_bytes);
+    if capacity <= LONG_BYTES || message.request == RequestId::NONE {
+        return Err(Corrupt { what: "bytes of a long put", value: capacity, limit: LONG_BYTES });
+    }
+    let &SendDescriptor { context, destination, request, .. } = message;
+    let payload = Payload::Memory(from);
+    let (source, tag, check) = (CommRank(0), 0, Check::NONE);
+    let send = SendDescriptor {
+        context,
+        source,
+        tag,
+        bytes: capacity,
+        signature: 0,
+        destination,
+        request,
+        synchronous: false,
+        check,
+        payload,
+    };
+    let receive =
+        ReceiveDescriptor { context, source, tag, capacity, check, request: RequestId::NONE, address };
+    let words = send.encode();
+    let pair = [SendWords(&words).queued_by(origin), receive.encode_of(index)];
+    let matches = &memory.header().remote.matches;
+    let has_room = memory.control().entries.used() as usize + pair.len() <= MESSAGE_ENTRIES;
+    if has_room && matches.push(memory, &pair[0])? && matches.push(memory, &pair[1])? {
+        return Ok(Served::Waits);
+    }
+    Ok(Served::NoRoom)
 }
 
 /// The bytes of elements that lie together and are so long, but for their padding: where they begin, and how
@@ -221,6 +289,7 @@ mod tests {
     use super::*;
     use crate::arithmetic::ReduceOp;
     use crate::channel::OwnProcess;
+    use crate::memory::descriptor::ReceiveWords;
     use crate::memory::{Context, Layout};
     use crate::policy::Pacing;
 
@@ -338,6 +407,51 @@ mod tests {
         let put = inline(request(Act::Put, ReduceOp::Replace), at, &words(&[1, 2]));
         assert!(serve(&put, &[], true).1.is_empty());
         assert_eq!(memory, [1, 2]);
+    }
+
+    #[test]
+    fn a_long_block_is_answered_from_where_it_is_and_taken_from_where_it_is() {
+        let bytes = LONG_BYTES + 1;
+        let inline = |asked, words: &[u64]| {
+            message(Some(asked), &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
+        };
+        let get = inline(request(Act::Get, ReduceOp::Replace), &[0x5000, bytes]);
+        let memory = node();
+        let target = Target { processes: &OwnProcess, own: Some(HERE) };
+        let mut completer = Completer::new(&memory, Pacing::default());
+        let mut answers = Vec::new();
+        let mut reply = |said: &SendDescriptor, data: &[u8]| {
+            answers.push((said.bytes, said.tag, said.payload, data.len()));
+            true
+        };
+        let served = target.serve(&mut completer, ORIGIN, &get, &[], &mut reply).unwrap();
+        assert_eq!((served, answers), (Served::Done, vec![(bytes, 99, Payload::Memory(0x5000), 0)]));
+
+        let put = inline(request(Act::Pull, ReduceOp::Replace), &[0x5000, 0x7000, bytes]);
+        let put = SendDescriptor { request: RequestId(3), ..put };
+        let mut none = |_: &SendDescriptor, _: &[u8]| panic!("nothing is answered");
+        let served = target.serve(&mut completer, ORIGIN, &put, &[], &mut none).unwrap();
+        assert_eq!(served, Served::Waits, "its sender is told when the block is in place");
+        let mut pair = Vec::new();
+        let matches = &memory.header().remote.matches;
+        while let Some((entry, words)) = matches.find(&memory, |_| true).unwrap() {
+            matches.remove(&memory, entry).unwrap();
+            pair.push(words);
+        }
+        let sent = SendWords(&pair[0]).decode().unwrap();
+        assert_eq!((sent.bytes, sent.request, sent.payload), (bytes, RequestId(3), Payload::Memory(0x7000)));
+        let received = ReceiveWords(&pair[1]).decode().unwrap();
+        assert_eq!((received.capacity, received.request, received.address), (bytes, RequestId::NONE, 0x5000));
+
+        for wrong in [
+            inline(request(Act::Pull, ReduceOp::Replace), &[0x5000, 0x7000, bytes]),
+            SendDescriptor {
+                request: RequestId(3),
+                ..inline(request(Act::Pull, ReduceOp::Replace), &[1, 1, 8])
+            },
+        ] {
+            assert!(target.serve(&mut completer, ORIGIN, &wrong, &[], &mut none).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]
