@@ -210,9 +210,11 @@ pub(super) unsafe fn ask_for_answer(
     to: *mut u8,
 ) -> MpiResult<Vec<RequestId>> {
     send_batch(process, call, target, false)?;
-    // A long block comes as one message.
+    // A long block comes as one message, when the origin's node has asked for its bytes: later than what
+    // accumulates and was called after it, among which a get has no place (§12.7.2).
+    let is_get = matches!(call, Primitive::Get | Primitive::Rget);
     let is_long = match pieces.as_slice() {
-        [piece] => request.act == Act::Get && piece.bytes > LONG_BYTES && target.has_long_blocks(),
+        [piece] => is_get && piece.bytes > LONG_BYTES && target.has_long_blocks(),
         _ => false,
     };
     let most = if is_long { usize::MAX } else { process.port.most_operation_bytes() };
