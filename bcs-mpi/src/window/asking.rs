@@ -164,8 +164,8 @@ pub(super) fn post_message(
     Ok(posted)
 }
 
-/// Has another node take a long block of this process to the address of the target. Answers the request that is
-/// complete when it is there.
+/// Has another node take a long block of this process to the address of the target. Answers the request that
+/// is complete when it is there.
 ///
 /// # Safety
 /// The block must be readable until then.

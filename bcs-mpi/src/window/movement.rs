@@ -93,7 +93,8 @@ fn put_in(
     // SAFETY: the promise of `Elements::new`.
     unsafe { message.put_together() };
     if let Some(address) = target.long_block(&bytes) {
-        // SAFETY: the same: the operation is not over before the request is complete, and the packed copy is kept.
+        // SAFETY: the same: the operation is not over before the request is complete, and the packed copy is
+        // kept.
         let request = unsafe { ask_to_pull(process, call, &target, address, (message.data, message.bytes))? };
         let end = message.packed.map_or(AnswerEnd::InPlace, AnswerEnd::Gone);
         return Ok(Some((target, Some((vec![request], end)))));

@@ -176,9 +176,9 @@ impl Port {
         self.memory.header().cross_memory.get() != CrossMemory::Off as u32
     }
 
-    /// Asks another node to take a long block out of this rank's memory, to an address of the message's target.
-    /// Answers a request that is complete when it is there. There has to be room as for operations of so many
-    /// bytes as a descriptor takes.
+    /// Asks another node to take a long block out of this rank's memory, to an address of the message's
+    /// target. Answers a request that is complete when it is there. There has to be a free cell in the send
+    /// ring.
     ///
     /// # Safety
     /// The block must be readable until the request is complete.

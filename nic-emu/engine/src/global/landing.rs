@@ -2,8 +2,8 @@
 //! ([`crate::memory::landing`]). Whoever holds the run token goes on with them: grants bytes, and puts those
 //! that come where they go.
 //!
-//! One without a receive is a long put ([`crate::one_sided`]): its sender is not done with it when its bytes have
-//! left, but is told when they are in place.
+//! One without a receive is a long put ([`crate::one_sided`]): its sender is not done with it when its bytes
+//! have left, but is told when they are in place.
 //!
 //! With elastic slices, where ranks drive the links. A node is asked for as much ahead as keeps its link
 //! busy, the oldest message first, and for more as that comes. The bytes of a message come in their order.

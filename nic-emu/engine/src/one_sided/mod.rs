@@ -6,8 +6,8 @@
 //! descriptor or in slabs, many operations in one. For such a message no receive is posted. Whoever holds the
 //! run token of the target's node when the message comes carries it out: the NIC thread, or a rank that
 //! waits. So the target need not call MPI. What is read there goes back as an ordinary message, for which the
-//! origin has posted a receive. Long blocks do not travel with their operations, but from memory to memory, as
-//! long messages do.
+//! origin has posted a receive. Long blocks do not travel with their operations, but from memory to memory,
+//! as long messages do.
 //!
 //! Everything that combines values with memory of a window that spans nodes is done by the holder of the run
 //! token: so elements are atomic to each other, whoever asks, and those of one origin are combined in the

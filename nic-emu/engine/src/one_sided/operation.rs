@@ -12,10 +12,10 @@
 //! An operation that is answered is alone in its message: so a message can be carried out when there is room
 //! for the answer, and nothing of it before.
 //!
-//! Of a long block ([`LONG_BYTES`]) the message says only where it is. It moves as a message between ranks does
-//! ([`crate::global`]), from memory to memory: of a get, the answer is a send whose bytes are in the target's
-//! memory; of a put (*Pull*), the target's node takes the bytes from where they are, and says when they are in
-//! place.
+//! Of a long block ([`LONG_BYTES`]) the message says only where it is. It moves as a message between ranks
+//! does ([`crate::global`]), from memory to memory: of a get, the answer is a send whose bytes are in the
+//! target's memory; of a put (*Pull*), the target's node takes the bytes from where they are, and says when
+//! they are in place.
 
 use crate::arithmetic::{ElementType, ReduceOp};
 use crate::memory::door::Mode;
