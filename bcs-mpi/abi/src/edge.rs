@@ -16,7 +16,8 @@
 //!   type does not say so;
 //! - `IN` and `INOUT`, an object of the program;
 //! - `[count]` and `[mut count]`, an array of the program, whose length another argument is;
-//! - `STRING`, a string of the program, and `KEY`, one that is a key of an info object.
+//! - `STRING`, a string of the program, `KEY`, one that is a key of an info object, and `PATH`, the name of a
+//!   file.
 //!
 //! Options: `timed(bytes)` has MMDS time the call; `on comm` names the communicator (or session, window,
 //! file) whose error handler is asked. The body may use `?`. `plain` stands for a function that cannot fail:
@@ -26,6 +27,7 @@
 //! [`install_panic_hook`] sets has ended the job with a message before.
 
 use bcs_mpi::constants::*;
+use bcs_mpi::object::file::name::FileName;
 use bcs_mpi::process::exit;
 use bcs_mpi::{MpiError, MpiResult};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -131,6 +133,9 @@ macro_rules! argument {
     };
     (STRING $argument:ident) => {
         $crate::edge::string($argument, stringify!($argument), MPI_ERR_ARG)
+    };
+    (PATH $argument:ident) => {
+        $crate::edge::file_name($argument, stringify!($argument))
     };
     (KEY $argument:ident) => {
         $crate::edge::string($argument, stringify!($argument), MPI_ERR_INFO_KEY)
@@ -441,6 +446,21 @@ pub unsafe fn string(at: *const c_char, argument: &'static str, class: c_int) ->
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
+}
+
+/// The name of a file, which may be of any bytes.
+///
+/// # Safety
+/// As [`string`].
+///
+/// # Errors
+/// As [`string`].
+pub unsafe fn file_name(at: *const c_char, argument: &'static str) -> MpiResult<FileName> {
+    if at.is_null() {
+        return Err(MpiError::argument(MPI_ERR_ARG, argument, "NULL", "it has to be a string"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(FileName::new(unsafe { CStr::from_ptr(at) }.to_bytes()))
 }
 
 /// Stores a string in `room` bytes, cut if need be at the end of a character, with its end mark; answers its

@@ -12,10 +12,10 @@ use bcs_mpi::request::Statuses;
 use std::ffi::{c_char, c_void};
 
 answers! {
-    MPI_File_open(comm, filename: STRING, amode, info) -> fh [timed(0) on MPI_FILE_NULL] =
+    MPI_File_open(comm, filename: PATH, amode, info) -> fh [timed(0) on MPI_FILE_NULL] =
         open::open(comm, &filename, amode, info);
     MPI_File_close(fh: INOUT) [timed(0) on MPI_FILE_NULL] = open::close(fh).map_err(|error| error.of(*fh));
-    MPI_File_delete(filename: STRING, info) [on MPI_FILE_NULL] = open::delete(&filename, info);
+    MPI_File_delete(filename: PATH, info) [on MPI_FILE_NULL] = open::delete(&filename, info);
     MPI_File_set_size(fh, size) [timed(0) on fh] = size::set(fh, size);
     MPI_File_preallocate(fh, size) [timed(0) on fh] = size::preallocate(fh, size);
     MPI_File_get_size(fh) -> size [on fh] = size::get(fh);

@@ -2,6 +2,7 @@
 
 use crate::constants::*;
 use crate::error::{MpiError, Problem};
+use crate::object::file::name::FileName;
 use crate::object::file::opened::Opened;
 use rustix::io::Errno;
 use std::ffi::c_int;
@@ -25,10 +26,19 @@ pub(super) fn class_of(errno: Errno) -> c_int {
     }
 }
 
+/// What was to be done to a file that has to be there.
+pub(super) const OPENED: &str = "opened";
+/// The same of one that is made if it is not there.
+pub(super) const CREATED: &str = "created";
+
 /// What to do about it, where there is something.
-fn advice(errno: Errno) -> &'static str {
+fn advice(errno: Errno, action: &str) -> &'static str {
     match errno {
-        Errno::NOENT => "; MPI_MODE_CREATE would create it, if its directory is there",
+        Errno::NOENT if action == OPENED => "; MPI_MODE_CREATE would create it, if its directory is there",
+        Errno::NOENT if action == CREATED => "; its directory has to be there",
+        Errno::MFILE => {
+            "; the process has as many descriptors as it may: close some, or raise the limit (ulimit -n)"
+        }
         Errno::EXIST => "; MPI_MODE_EXCL demands that it is not there",
         Errno::ACCESS | Errno::PERM => "; its owner has to allow that",
         Errno::ROFS => "; open it with MPI_MODE_RDONLY, or elsewhere",
@@ -40,7 +50,8 @@ fn advice(errno: Errno) -> &'static str {
 }
 
 /// A name as messages have it: of a long one the end, which says the most.
-pub(super) fn shown(name: &str) -> Box<str> {
+pub(super) fn shown(name: &FileName) -> Box<str> {
+    let name = name.to_string();
     match name.len() {
         ..=MOST_SHOWN => name.into(),
         length => format!("…{}", &name[name.ceil_char_boundary(length - MOST_SHOWN)..]).into(),
@@ -52,8 +63,8 @@ const MOST_SHOWN: usize = 160;
 
 /// The error of a file of this name.
 #[cold]
-pub(super) fn of_name(name: &str, action: &'static str, at: Option<u64>, errno: Errno) -> MpiError {
-    let cause = format!("{errno}{}", advice(errno)).into();
+pub(super) fn of_name(name: &FileName, action: &'static str, at: Option<u64>, errno: Errno) -> MpiError {
+    let cause = format!("{errno}{}", advice(errno, action)).into();
     MpiError::new(Problem::File { class: class_of(errno), name: shown(name), at, action, cause })
 }
 

@@ -52,14 +52,14 @@ pub fn get_position(file: MPI_File) -> MpiResult<MPI_Offset> {
     Ok(open.position)
 }
 
-/// MPI_File_get_byte_offset: where in the file the etype with this number of the view begins.
+/// MPI_File_get_byte_offset: where in the file the etype with this number of the view begins. Of all calls
+/// about positions this one is also for files that are accessed in sequence (§14.4.3).
 ///
 /// # Errors
 /// No such file, or a place that cannot be.
 pub fn byte_offset(file: MPI_File, offset: MPI_Offset) -> MpiResult<MPI_Offset> {
     let process = process::enter()?;
     let open = process.files.named(file)?;
-    sequential_only(open, false)?;
     if offset < 0 {
         return Err(MpiError::argument(MPI_ERR_ARG, "offset", offset, "it must be 0 or more"));
     }

@@ -138,7 +138,9 @@ pub(super) fn take_in_order(
 /// No such file, or members do not say the same, or what cannot be.
 pub fn seek(file: MPI_File, offset: MPI_Offset, whence: c_int) -> MpiResult {
     let (call, process) = (Primitive::FileSeekShared, &mut process::enter()?);
-    let comm = process.files.named(file)?.comm;
+    let open = process.files.named(file)?;
+    sequential_only(open, false)?;
+    let comm = open.comm;
     same(process, call, comm, ("offset", offset))?;
     same(process, call, comm, ("whence", whence.into()))?;
     let current = match whence {
@@ -161,6 +163,6 @@ fn position_of(process: &mut Guard, file: MPI_File) -> MpiResult<i64> {
 /// No such file, or the NIC fails.
 pub fn get_position(file: MPI_File) -> MpiResult<MPI_Offset> {
     let process = &mut process::enter()?;
-    sequential_only(process.files.named(file)?, true)?;
+    sequential_only(process.files.named(file)?, false)?;
     position_of(process, file)
 }

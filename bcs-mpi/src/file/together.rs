@@ -4,10 +4,12 @@
 use super::errors::{class_of, of_name, shown};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::file::name::FileName;
 use crate::process::Guard;
 use crate::progress::meeting::gather_all;
 use mds::Primitive;
 use rustix::io::Errno;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Meets the members of a file's communicator; those who have given another value for an argument are found.
 ///
@@ -26,6 +28,29 @@ pub(super) fn same(
         Some((rank, other)) => {
             let allowed = format!("all members have to give the same; rank {rank} gives {other}");
             Err(MpiError::argument(MPI_ERR_NOT_SAME, argument, value, allowed))
+        }
+    }
+}
+
+/// The same of an argument that is shown by this text, and the same where that is.
+///
+/// # Errors
+/// As [`same`].
+pub(super) fn alike(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    (argument, shown): (&'static str, &str),
+) -> MpiResult {
+    let mut hash = DefaultHasher::new();
+    shown.hash(&mut hash);
+    let own = hash.finish().to_le_bytes();
+    let all = gather_all(process, call, comm, own)?;
+    match all.iter().position(|other| *other != own) {
+        None => Ok(()),
+        Some(rank) => {
+            let allowed = format!("all members have to give the same, and rank {rank} gives another");
+            Err(MpiError::argument(MPI_ERR_NOT_SAME, argument, shown, allowed))
         }
     }
 }
@@ -54,7 +79,7 @@ pub(super) fn outcome(
 pub(super) fn agree(
     process: &mut Guard,
     (call, comm): (Primitive, MPI_Comm),
-    (name, action): (&str, &'static str),
+    (name, action): (&FileName, &'static str),
     own: Result<(), Errno>,
 ) -> MpiResult {
     match (own, outcome(process, call, comm, own)?) {

@@ -5,7 +5,7 @@ use super::open::advise;
 use super::representation::{in_file, size};
 use super::shared_pointer;
 use super::size::bytes_of;
-use super::together::same;
+use super::together::alike;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::info;
@@ -15,7 +15,6 @@ use crate::object::file::representation::Representation;
 use crate::object::file::view::View;
 use crate::process::{self, Guard};
 use mds::Primitive;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// What a call says of a view.
@@ -42,10 +41,8 @@ pub fn set(file: MPI_File, asked: &Asked<'_>, info: MPI_Info) -> MpiResult {
     let comm = open.comm;
     let pairs = info::pairs(info)?;
     let view = make(process, file, asked)?;
-    same(process, call, comm, ("etype", view.etype_bytes))?;
-    let mut hash = DefaultHasher::new();
-    asked.datarep.hash(&mut hash);
-    same(process, call, comm, ("datarep", hash.finish() as i64))?;
+    alike(process, call, comm, ("etype", &format!("of {} bytes", view.etype_bytes)))?;
+    alike(process, call, comm, ("datarep", &format!("\"{}\"", asked.datarep)))?;
     let open = process.files.named_mut(file)?;
     open.hints.update(&pairs);
     advise(&open.opened.fd, &open.hints);

@@ -247,8 +247,14 @@ fn fill(
             }
             Err(error) => {
                 said.has_failed = true;
-                let allowed = format!("the system has to have {bytes} bytes for the window: {error}");
-                why = Some(MpiError::argument(MPI_ERR_NO_MEM, "size", part.size, allowed));
+                why = Some(if error.raw_os_error() == libc::EMFILE {
+                    exhausted(
+                        "memory of a window needs a descriptor, of which this process has as many as it may: close some, or raise the limit (ulimit -n)",
+                    )
+                } else {
+                    let allowed = format!("the system has to have {bytes} bytes for the window: {error}");
+                    MpiError::argument(MPI_ERR_NO_MEM, "size", part.size, allowed)
+                });
             }
         }
     }
@@ -419,6 +425,7 @@ mod tests {
             descriptor: -1,
             segment_bytes: u64::MAX,
             door: 0xabcd,
+            is_reached: true,
             has_failed: true,
         };
         assert_eq!(format!("{:?}", Said::decode(&said.encode())), format!("{said:?}"));

@@ -145,9 +145,109 @@ static void refused_to_one(void)
         WELL(MPI_File_delete(file_name, MPI_INFO_NULL));
 }
 
+/* Names are bytes: those that are no UTF-8 are names, too, and two that differ are two files. In front of one may
+ * stand what ROMIO calls a type of file system. */
+static void names(void)
+{
+    char first[320], second[320], typed[340];
+    snprintf(first, sizeof first, "%s.nu_\xff", file_name);
+    snprintf(second, sizeof second, "%s.nu_\xfe", file_name);
+    snprintf(typed, sizeof typed, "ufs:%s", first);
+    MPI_File file;
+    char text[8] = "", byte = '1';
+    for (int i = 0; i < 2; i++, byte++) {
+        WELL(MPI_File_open(MPI_COMM_WORLD, i ? second : first, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
+        WELL(MPI_File_write_at_all(file, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+        WELL(MPI_File_close(&file));
+    }
+    if (rank == 0) {
+        CHECK(access(first, R_OK) == 0 && access(second, R_OK) == 0);
+        WELL(MPI_File_delete(second, MPI_INFO_NULL));
+        CHECK(access(second, R_OK) != 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    WELL(MPI_File_open(MPI_COMM_WORLD, typed, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    WELL(MPI_File_read_at_all(file, 0, text, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK_INT(text[0], '1');
+    WELL(MPI_File_close(&file));
+    CHECK(access(first, R_OK) != 0);
+    says(MPI_File_delete(first, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE, file_name, "No such file or directory");
+}
+
+/* Who closes descriptors that it does not know is told. */
+static void closed_by_the_program(void)
+{
+    int before = dup(0), after;
+    close(before);
+    MPI_File file = open_new(MPI_COMM_SELF, MPI_INFO_NULL);
+    char byte = 'x', linked[64], name[512];
+    for (after = before; after < before + 20; after++) {
+        ssize_t length;
+        snprintf(linked, sizeof linked, "/proc/self/fd/%d", after);
+        if ((length = readlink(linked, name, sizeof name - 1)) > 0) {
+            name[length] = 0;
+            if (strstr(name, "file_errors"))
+                break;
+        }
+    }
+    CHECK(after < before + 20);
+    close(after);
+    says(MPI_File_write_at(file, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_IO, file_name, "Bad file descriptor");
+    says(MPI_File_close(&file), MPI_ERR_IO, file_name, "cannot be closed: Bad file descriptor");
+    CHECK(file == MPI_FILE_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Members call what does not fit: the file can be closed all the same, and the job goes on. */
+static void closed_after_a_mismatch(void)
+{
+    if (size == 1)
+        return;
+    char bytes[8] = "";
+    MPI_File file = open_new(MPI_COMM_WORLD, MPI_INFO_NULL);
+    int code = rank == 0 ? MPI_File_set_size(file, 10) : MPI_File_sync(file);
+    CHECK_INT(class_of(code), MPI_ERR_OTHER);
+    CHECK_INT(class_of(MPI_File_write_at_all(file, 0, bytes, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_OTHER);
+    WELL(MPI_File_close(&file));
+    CHECK(file == MPI_FILE_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_File_delete(file_name, MPI_INFO_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* What has no offsets is read and written in order. */
+static void pipes(void)
+{
+    MPI_File file;
+    char bytes[6] = "";
+    const char *name = name_of("pipe");
+    if (rank == 0)
+        CHECK(mkfifo(name, 0600) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        WELL(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &file));
+        WELL(MPI_File_write_shared(file, "one", 3, MPI_BYTE, MPI_STATUS_IGNORE));
+        WELL(MPI_File_write_shared(file, "two", 3, MPI_BYTE, MPI_STATUS_IGNORE));
+        MPI_File again;
+        WELL(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &again));
+        WELL(MPI_File_read_shared(again, bytes, 2, MPI_BYTE, MPI_STATUS_IGNORE));
+        WELL(MPI_File_read_shared(again, bytes + 2, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+        CHECK(memcmp(bytes, "onetwo", 6) == 0);
+        WELL(MPI_File_close(&again));
+        WELL(MPI_File_close(&file));
+        unlink(name);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     start_files(&argc, &argv);
+    names();
+    closed_by_the_program();
+    closed_after_a_mismatch();
+    pipes();
     full_disk();
     limit();
     truncated();

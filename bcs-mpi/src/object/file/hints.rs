@@ -106,6 +106,10 @@ impl Default for FileHints {
     }
 }
 
+/// Bytes of a buffer at least: with fewer, what is exchanged of a file would be mostly messages, and what is
+/// sieved mostly calls of the system.
+const LEAST_BUFFER: u64 = 4096;
+
 /// A hint with its value, or none where there is nothing to say.
 type Said = (&'static str, Option<String>);
 
@@ -124,6 +128,7 @@ impl FileHints {
             }
         }
         let bytes = || value.parse::<u64>().ok().filter(|bytes| (1..=1 << 40).contains(bytes));
+        let buffer = || bytes().map(|bytes| bytes.max(LEAST_BUFFER));
         let number = || value.parse::<u32>().ok().filter(|number| *number > 0);
         let choice = || Choice::parse(value);
         match key {
@@ -133,7 +138,7 @@ impl FileHints {
             }
             "romio_cb_read" => set(&mut self.cb_read, choice()),
             "romio_cb_write" => set(&mut self.cb_write, choice()),
-            "cb_buffer_size" => set(&mut self.cb_buffer_bytes, bytes()),
+            "cb_buffer_size" => set(&mut self.cb_buffer_bytes, buffer()),
             "cb_nodes" => set(&mut self.cb_nodes, number().map(Some)),
             "cb_block_size" => set(&mut self.cb_block_bytes, bytes().map(Some)),
             "striping_factor" | "num_io_nodes" => set(&mut self.striping_factor, number().map(Some)),
@@ -146,8 +151,8 @@ impl FileHints {
             }
             "romio_ds_read" => set(&mut self.sieve_read, choice()),
             "romio_ds_write" => set(&mut self.sieve_write, choice()),
-            "ind_rd_buffer_size" => set(&mut self.read_buffer_bytes, bytes()),
-            "ind_wr_buffer_size" => set(&mut self.write_buffer_bytes, bytes()),
+            "ind_rd_buffer_size" => set(&mut self.read_buffer_bytes, buffer()),
+            "ind_wr_buffer_size" => set(&mut self.write_buffer_bytes, buffer()),
             "file_perm" => set(&mut self.permissions, u32::from_str_radix(value, 8).ok()),
             "access_style" => value.clone_into(&mut self.access_style),
             _ => {}

@@ -2,9 +2,11 @@
 //!
 //! - [`opened`]: the file as the system has it;
 //! - [`view`]: what of it a process sees, and in which order; [`representation`]: in which form;
+//! - [`name`]: what it is called;
 //! - [`hints`]: what the program says about its accesses.
 
 pub mod hints;
+pub mod name;
 pub mod opened;
 pub mod representation;
 pub mod view;

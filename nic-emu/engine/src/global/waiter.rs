@@ -385,9 +385,8 @@ impl Pass<'_, '_> {
             let from = (own.processes, memory);
             let Some(sender) = sender else { return Ok(Taken::Stays) };
             // SAFETY: a block of this process's window, whose bounds the origin has checked.
-            if sender == own.rank
-                && let Some(bytes) = unsafe { grant.in_window() }
-            {
+            let here = if sender == own.rank { unsafe { grant.in_window() } } else { None };
+            if let Some(bytes) = here {
                 bytes
             } else if grant.append_from_process(from, sender, &mut got).is_ok() {
                 RawBytes::of_slice(&got)
