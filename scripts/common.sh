@@ -22,7 +22,7 @@ have() {
 }
 
 # The tools that scripts install where they are missing.
-tools=(cc c++ make cmake pkg-config python3 venv python-headers libclang libfabric ip)
+tools=(cc c++ make cmake pkg-config python3 venv python-headers libclang libfabric ip gfortran)
 
 # packages_of TOOL: its packages on Debian, a line each.
 packages_of() {

@@ -10,6 +10,7 @@ mod answers;
 mod bad_input;
 mod cluster;
 mod endings;
+mod fortran;
 mod installation;
 mod monitoring;
 mod refusal;

@@ -15,6 +15,7 @@
 
 pub mod conformance;
 pub mod constants;
+pub mod fortran;
 pub mod header;
 pub mod prototypes;
 pub mod rust_type;
