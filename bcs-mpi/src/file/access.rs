@@ -78,6 +78,20 @@ impl Call {
         }
     }
 
+    /// The call by which members meet. One member may access the file at an offset while others do at their
+    /// pointers: libraries have the one where there is something to access, the other where there is not.
+    fn meets(&self) -> Primitive {
+        match self.primitive {
+            Primitive::FileReadAtAll => Primitive::FileReadAll,
+            Primitive::FileIreadAtAll => Primitive::FileIreadAll,
+            Primitive::FileReadAtAllBegin => Primitive::FileReadAllBegin,
+            Primitive::FileWriteAtAll => Primitive::FileWriteAll,
+            Primitive::FileIwriteAtAll => Primitive::FileIwriteAll,
+            Primitive::FileWriteAtAllBegin => Primitive::FileWriteAllBegin,
+            other => other,
+        }
+    }
+
     /// The first etype of the access; the pointer, if there is one, is behind it from now on.
     fn take(&self, process: &mut Guard, etypes: i64) -> MpiResult<i64> {
         match self.position {
@@ -176,9 +190,9 @@ fn together(
     let (comm, opened, hints) = (open.comm, open.opened.clone(), open.hints.clone());
     let manner = manner_of(open, direction);
     let blocks = matches!(call.form, Form::Blocking(_));
-    let mut join = || Party::join(&mut process.communicators, comm, call.primitive, blocks);
+    let mut join = || Party::join(&mut process.communicators, comm, call.meets(), blocks);
     let parties = [join()?, join()?, join()?];
-    let what = parties[0].waiting();
+    let what = WaitingFor { call: call.primitive.index() as u32, ..parties[0].waiting() };
     let future = async move {
         let memory = side.bytes.clone();
         let joint = Joint { parties, opened, region, memory, hints, manner, direction };

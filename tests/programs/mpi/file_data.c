@@ -321,6 +321,41 @@ static void far_apart(void)
     }
 }
 
+/* Members may make one collective access at offsets and at their pointers: libraries have the one where there is
+ * something to access, and the other where there is nothing. */
+static void offsets_beside_pointers(void)
+{
+    for (int form = BLOCKING; form <= SPLIT; form++)
+        for (int nothing = 0; nothing <= 1; nothing++) {
+            MPI_File file = open_new(MPI_COMM_WORLD, MPI_INFO_NULL);
+            int at_pointer = rank % 2, count = at_pointer && nothing ? 0 : 3, done, numbers[3], there[3] = {-1, -1, -1};
+            struct call call = {at_pointer ? OWN : AT, 1, form, 1};
+            MPI_Status status;
+            for (int i = 0; i < 3; i++)
+                numbers[i] = 100 * rank + i;
+            /* Every third number is this member's: their blocks lie between each other's. */
+            MPI_Datatype third;
+            WELL(MPI_Type_create_resized(MPI_INT, 0, size * (MPI_Aint)sizeof(int), &third));
+            WELL(MPI_Type_commit(&third));
+            WELL(MPI_File_set_view(file, rank * (MPI_Offset)sizeof(int), MPI_INT, third, "native", MPI_INFO_NULL));
+            make(&call, file, 0, numbers, count, MPI_INT, &status);
+            WELL(MPI_Get_count(&status, MPI_INT, &done));
+            CHECK_INT(done, count);
+            WELL(MPI_File_sync(file));
+            MPI_Barrier(MPI_COMM_WORLD);
+            WELL(MPI_File_sync(file));
+            WELL(MPI_File_seek(file, 0, MPI_SEEK_SET));
+            call.writes = 0;
+            make(&call, file, 0, there, count, MPI_INT, &status);
+            WELL(MPI_Get_count(&status, MPI_INT, &done));
+            CHECK_INT(done, count);
+            for (int i = 0; i < count; i++)
+                CHECK_INT(there[i], numbers[i]);
+            MPI_Type_free(&third);
+            WELL(MPI_File_close(&file));
+        }
+}
+
 /* A request may be freed: what it is of is done all the same. */
 static void freed_request(void)
 {
@@ -347,6 +382,7 @@ int main(int argc, char **argv)
     large(1 << 21);
     many_requests();
     freed_request();
+    offsets_beside_pointers();
     far_apart();
     return MPI_Finalize();
 }
