@@ -11,7 +11,7 @@ use crate::process::{self, Guard};
 use mds::Primitive;
 use nic_emu::memory::numbers::CommRank;
 use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::sync::Arc;
 
 /// The bytes of a file.
@@ -71,22 +71,13 @@ pub fn preallocate(file: MPI_File, size: MPI_Offset) -> MpiResult {
         if size == 0 {
             return Ok(());
         }
-        match rustix::fs::fallocate(&opened.fd, FallocateFlags::empty(), 0, size as u64) {
+        let give = || rustix::fs::fallocate(&opened.fd, FallocateFlags::empty(), 0, size as u64);
+        match retry_on_intr(give) {
             // The file system gives room when something is written.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => extend(opened, size as u64),
-            Err(Errno::INTR) => preallocate_again(opened, size as u64),
             result => result,
         }
     })
-}
-
-fn preallocate_again(opened: &Opened, size: u64) -> Result<(), Errno> {
-    loop {
-        match rustix::fs::fallocate(&opened.fd, FallocateFlags::empty(), 0, size) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }
 
 /// Makes a file as long as this at least, where the file system gives no room in advance.

@@ -1,10 +1,10 @@
 /* Files of the test programs: a name that all ranks know, and calls that have to be well.
  *
- * The last two arguments of a program that uses this may be `without NAME[,NAME]...`: checks that another
- * implementation does not pass. Each is named where it is made: `is_held("name")`. */
+ * Checks may be left out (left_out.h). */
 #ifndef FILES_H
 #define FILES_H
 #include "check.h"
+#include "left_out.h"
 #include <stdint.h>
 #include <unistd.h>
 
@@ -21,26 +21,13 @@
     } while (0)
 #define FAILS(call, class) CHECK_INT(class_of(call), class)
 
-static const char *left_out = "";
 static char file_name[256];
-
-static inline int is_held(const char *check)
-{
-    size_t length = strlen(check);
-    for (const char *at = left_out; (at = strstr(at, check)); at += length)
-        if ((at == left_out || at[-1] == ',') && (at[length] == 0 || at[length] == ','))
-            return 0;
-    return 1;
-}
 
 /* A name for each program and job, told to all ranks. */
 static inline void name_file(int *argc, char ***argv)
 {
     const char *directory = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", *own = strrchr((*argv)[0], '/');
-    if (*argc > 2 && strcmp((*argv)[*argc - 2], "without") == 0) {
-        left_out = (*argv)[*argc - 1];
-        *argc -= 2;
-    }
+    leave_out(argc, argv);
     if (rank == 0)
         snprintf(file_name, sizeof file_name, "%s/%s.%ld", directory, own ? own + 1 : (*argv)[0], (long)getpid());
     MPI_Bcast(file_name, sizeof file_name, MPI_CHAR, 0, MPI_COMM_WORLD);

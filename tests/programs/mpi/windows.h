@@ -1,10 +1,10 @@
 /* Windows of every kind, made alike and addressed alike: by bytes of the target's window.
  *
- * The last two arguments of a program that uses this may be `without NAME[,NAME]...`: checks that another
- * implementation does not pass. Each is named where it is made: `is_held("name")`. */
+ * Checks may be left out (left_out.h). */
 #ifndef WINDOWS_H
 #define WINDOWS_H
 #include "check.h"
+#include "left_out.h"
 #include <stdint.h>
 
 enum { ON_HEAP, ON_ALLOC_MEM, ALLOCATED, SHARED, DYNAMIC, WINDOW_KINDS };
@@ -13,29 +13,10 @@ static const char *const window_names[] = {
     "MPI_Win_allocate_shared",  "MPI_Win_create_dynamic",
 };
 
-static const char *left_out = "";
-
-static inline void leave_out(int *argc, char ***argv)
-{
-    if (*argc > 2 && strcmp((*argv)[*argc - 2], "without") == 0) {
-        left_out = (*argv)[*argc - 1];
-        *argc -= 2;
-    }
-}
-
 static inline void start_windows(int *argc, char ***argv)
 {
     start(argc, argv);
     leave_out(argc, argv);
-}
-
-static inline int is_held(const char *check)
-{
-    size_t length = strlen(check);
-    for (const char *at = left_out; (at = strstr(at, check)); at += length)
-        if ((at == left_out || at[-1] == ',') && (at[length] == 0 || at[length] == ','))
-            return 0;
-    return 1;
 }
 
 /* Bytes around a window whose memory is the program's. */
